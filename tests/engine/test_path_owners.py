@@ -136,7 +136,7 @@ def test_a_file_that_the_same_command_makes(command: str, is_own: bool) -> None:
             return Unread("binary" if path.endswith("known.txt") else "absent")
 
     (found,) = CallReading(Call("exec", {"command": command}, cwd=WORK), HOST, files=Disk()).command_effects
-    (deleted,) = [effect for effect in found if effect.kind == "delete" and effect.run and effect.run.name == "rm"]
+    (deleted,) = [effect for effect in found if effect.kind == "delete" and effect.program and effect.program.name == "rm"]
     assert ("agent-made" in deleted.flags) == is_own
 
 

@@ -60,7 +60,7 @@ def _undecided(reading: CallReading) -> Iterator[str]:
     """What a script changes at a place that it finds out when it runs."""
     for found in reading.command_effects:
         for effect in found:
-            in_code = effect.run is not None and effect.run.origin is not None
+            in_code = effect.program is not None and effect.program.origin is not None
             if effect.kind in _CHANGES and in_code and UNKNOWN in effect.target:
                 yield "what it changes is only found out when it runs"
 

@@ -78,10 +78,10 @@ def _of_effect(rule: str, effect: Effect, reading: CallReading, whole: str) -> H
     if effect.place == "remote":
         address = _address(effect, reading)
         return HeldAlike(rule, effect.kind, address or whole, flags, effect.place, exact=not address)
-    if effect.place not in ("", "unknown") and not _is_elsewhere(effect.run):
-        path = normal(effect.target, reading.command_where, effect.run.cwd if effect.run else "")
+    if effect.place not in ("", "unknown") and not _is_elsewhere(effect.program):
+        path = normal(effect.target, reading.command_where, effect.program.cwd if effect.program else "")
         return HeldAlike(rule, effect.kind, path, flags, effect.place)
-    words = _words(effect.run, reading) if effect.run else ""
+    words = _words(effect.program, reading) if effect.program else ""
     return HeldAlike(rule, effect.kind, words or whole, flags, effect.place, exact=not words)
 
 
@@ -96,7 +96,7 @@ def _address(effect: Effect, reading: CallReading) -> str:
     say enough."""
     if reading.tool == "message":
         return _recipient(reading.params)
-    if not effect.target or _is_elsewhere(effect.run) or not (reading.executes or reading.tool in _BY_ADDRESS):
+    if not effect.target or _is_elsewhere(effect.program) or not (reading.executes or reading.tool in _BY_ADDRESS):
         return ""
     method, _, url = effect.target.rpartition(" ")
     parts = urlsplit(url)

@@ -18,7 +18,9 @@ def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> Held
     """Collects the details for a judgement that holds a call. `waits`: see `Rulebook.waits`."""
     where = reading.command_where
     files = tuple(sorted({file.digest for file in reading.running.judged.values()})) if reading.commands else ()
-    distinct = {(each.kind, each.target, each.place, each.flags, each.run and each.run.cwd): each for each in found.effects}
+    distinct = {
+        (each.kind, each.target, each.place, each.flags, each.program and each.program.cwd): each for each in found.effects
+    }
     strength = {match.target: _strength(match) for match in reversed(found.matches)}
     strongest = sorted(distinct.values(), key=lambda each: -strength.get(each.target, 0))  # they are what is cut last
     effects = list(dict.fromkeys(_effect(each, where) for each in strongest))
@@ -45,7 +47,7 @@ def _strength(match: Match) -> int:
 def _effect(effect: Effect, where: Where) -> HeldEffect:
     path = ""
     if effect.place not in ("", "remote") and effect.target:
-        path = normal(effect.target, where, effect.run.cwd if effect.run else "")
+        path = normal(effect.target, where, effect.program.cwd if effect.program else "")
     is_known = len(path) <= MAX_TARGET and UNKNOWN not in path and redact_text(path) == path
     flags = tuple(sorted(effect.flags))
     return HeldEffect(effect.kind, _text(effect.target), path if is_known else "", flags, effect.place)

@@ -263,12 +263,12 @@ class Rulebook:
             if program is not None:
                 self._judge(program, run if len(run.argv) <= _MOST_WORDS else _ends(run), found)
         for effect in effects:
-            if not self._carried and effect.run is not None and CARRIED in effect.run.via:
+            if not self._carried and effect.program is not None and CARRIED in effect.program.via:
                 continue
             for about in self._about(effect):
                 at = about.at
                 if at not in found and not self.rules[at].tool and self._effect_fits(about, effect):
-                    found[at] = _match(self.rules[at], effect.target, effect.run)
+                    found[at] = _match(self.rules[at], effect.target, effect.program)
         return _in_order(found)
 
     def for_call(self, tool: str, params: dict[str, object], effects: tuple[Effect, ...]) -> tuple[Match, ...]:
@@ -283,7 +283,7 @@ class Rulebook:
                 rule = self.rules[about.at]
                 here = not rule.tool or (tool in rule.tool and self._params_fit(about.at, params))
                 if about.at not in found and here and self._effect_fits(about, effect):
-                    found[about.at] = _match(rule, effect.target, effect.run)
+                    found[about.at] = _match(rule, effect.target, effect.program)
         return _in_order(found)
 
     def _speaking_of(self, tool: str, params: Mapping[str, object]) -> Iterable[int]:
@@ -365,7 +365,7 @@ class Rulebook:
         )
 
     def _effect_fits(self, about: _About, effect: Effect) -> bool:
-        return about.fits(effect) and (about.plain or self._program_fits(about.at, effect.run))
+        return about.fits(effect) and (about.plain or self._program_fits(about.at, effect.program))
 
     def _program_fits(self, at: int, run: ProgramRun | None) -> bool:
         """Whether the program behind an effect is one that the rule means; rules that name none mean all."""

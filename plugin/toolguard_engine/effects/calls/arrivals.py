@@ -164,7 +164,7 @@ class Arrivals:
             if lost and (others := self._after_edit(change, "\n".join(lost))):
                 lost.update(dict.fromkeys(others.split("\n")))
             lost.update(dict.fromkeys(before.split("\n")))
-        elif change.run is None or change.run.name != "git" or name in program.lines:
+        elif change.program is None or change.program.name != "git" or name in program.lines:
             found[name] = None
 
     def _is_persons(self, name: str) -> bool:
@@ -173,22 +173,22 @@ class Arrivals:
 
     def _after_edit(self, change: UnknownChange, text: str) -> str | None:
         """The same for all programs."""
-        if change.run is None:
+        if change.program is None:
             return None
         if (key := (id(change), text)) not in self._edited:
-            self._reading.work.spend(TEXT + len(text) * len(change.run.argv) / EDITED)
-            edited = in_place_edits.edited(change.run, text)
+            self._reading.work.spend(TEXT + len(text) * len(change.program.argv) / EDITED)
+            edited = in_place_edits.edited(change.program, text)
             if edited is None:
-                edited = scripted_edits.edited(change.run, text, change.path)
-            self._edited[key] = self._joined(change.run) if edited is None else edited
+                edited = scripted_edits.edited(change.program, text, change.path)
+            self._edited[key] = self._joined(change.program) if edited is None else edited
         return self._edited[key]
 
-    def _joined(self, run: ProgramRun) -> str | None:
+    def _joined(self, program: ProgramRun) -> str | None:
         """What `cat` puts together."""
-        paths = run.words.texts
-        if run.name != "cat" or not paths or run.words.given or any(UNKNOWN in path for path in paths):
+        paths = program.words.texts
+        if program.name != "cat" or not paths or program.words.given or any(UNKNOWN in path for path in paths):
             return None
-        texts = [self._content(normal(path, self._reading.command_where, run.cwd)) for path in paths]
+        texts = [self._content(normal(path, self._reading.command_where, program.cwd)) for path in paths]
         return "\n".join(text for text in texts if text) if all(texts) else None
 
     def _meant(self, change: MadeFile, paths: tuple[str, ...], program: LivingProgram) -> Iterator[tuple[str, str]]:
@@ -289,25 +289,25 @@ def unknown_changes(reading: CallReading) -> list[UnknownChange]:
     found, scripts = list[UnknownChange](), reading.running.changed_files()
     for seen, effects in zip(reading.command_readings, reading.command_effects, strict=True):
         for change in made_then_run.unknown_changes(seen, scripts, effects, reading.command_where):
-            found.append(change._replace(run=_script_around(change, seen)) if change.run is not None else change)
+            found.append(change._replace(program=_script_around(change, seen)) if change.program is not None else change)
     return found
 
 
 def _script_around(change: UnknownChange, seen: Reading) -> ProgramRun | None:
     """The program that changes the file; what code writes is shown as a `cat` that the interpreter starts."""
-    run = change.run
-    if run is None or run.argv != ("cat",) or not run.via:
-        return run
-    started = (each for each in reversed(seen.runs[: change.at]) if each.name == run.via[-1])
-    return next(started, run)
+    program = change.program
+    if program is None or program.argv != ("cat",) or not program.via:
+        return program
+    started = (each for each in reversed(seen.runs[: change.at]) if each.name == program.via[-1])
+    return next(started, program)
 
 
 def _appended(reading: CallReading) -> Iterator[str]:
     """The files to whose end something is added."""
     for effects in reading.command_effects if reading.commands else ():
         for effect in effects:
-            if effect.kind == "write" and "append" in effect.flags and effect.run is not None:
-                yield normal(effect.target, reading.command_where, effect.run.cwd)
+            if effect.kind == "write" and "append" in effect.flags and effect.program is not None:
+                yield normal(effect.target, reading.command_where, effect.program.cwd)
 
 
 def _may_be(path: str, name: str) -> bool:

@@ -46,10 +46,10 @@ def _of_commands(reading: CallReading) -> Iterator[MadeFile]:
     for command in reading.command_readings:
         for path, text in command.written:
             yield MadeFile("wrote", normal(path, where), text=text[:MAX_TEXT])
-        for at, run in enumerate(command.runs):
-            for landing in islice(landings(run, command.runs[max(0, at - 1) : at]), MAX_ARRIVING):
+        for at, program in enumerate(command.runs):
+            for landing in islice(landings(program, command.runs[max(0, at - 1) : at]), MAX_ARRIVING):
                 if landing.source and not landing.host:
-                    yield _landed(landing, where, run.cwd)
+                    yield _landed(landing, where, program.cwd)
 
 
 def _landed(landing: Landing, where: Where, cwd: str) -> MadeFile:

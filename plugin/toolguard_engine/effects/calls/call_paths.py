@@ -112,7 +112,7 @@ def of_effects(effects: Iterable[Effect]) -> Iterator[Named]:
     for effect in effects:
         if effect.kind in FILE_KINDS and effect.place != "remote" and effect.target:
             deep = effect.kind in _DEEP_KINDS or not _DEEP_FLAGS.isdisjoint(effect.flags)
-            yield effect.target, effect.run.cwd if effect.run else "", deep
+            yield effect.target, effect.program.cwd if effect.program else "", deep
 
 
 def of_codes(effects: Iterable[Effect]) -> Iterator[Named]:
@@ -125,29 +125,31 @@ def of_codes(effects: Iterable[Effect]) -> Iterator[Named]:
                 yield from ((match[1].strip(), "", deep) for match in _QUOTED.finditer(text))
 
 
-def of_run(run: ProgramRun, *, somewhere: bool) -> Iterator[Named]:
+def of_run(program: ProgramRun, *, somewhere: bool) -> Iterator[Named]:
     """Words of a program that may be files, and the folder it runs in. `somewhere`: that folder is known."""
-    for redirect in run.redirects:
+    for redirect in program.redirects:
         if redirect.kind != "text":
-            yield redirect.target, run.cwd, False
-    if run.name in _WORDS_ONLY:
+            yield redirect.target, program.cwd, False
+    if program.name in _WORDS_ONLY:
         return
-    walks = _walks(run)
-    if run.cwd or somewhere:
-        yield ".", run.cwd, walks and not any(_is_place(word) for word in run.argv[1:])
-    if "/" in run.argv[0]:
-        yield run.argv[0], run.cwd, False
-    deep = walks or run.name in _PATH_GIVERS
-    for word in run.argv[1:]:
+    walks = _walks(program)
+    if program.cwd or somewhere:
+        yield ".", program.cwd, walks and not any(_is_place(word) for word in program.argv[1:])
+    if "/" in program.argv[0]:
+        yield program.argv[0], program.cwd, False
+    deep = walks or program.name in _PATH_GIVERS
+    for word in program.argv[1:]:
         for path in _paths_in(word):
-            yield path, run.cwd, deep
+            yield path, program.cwd, deep
 
 
-def _walks(run: ProgramRun) -> bool:
+def _walks(program: ProgramRun) -> bool:
     """Whether it descends into the folders that it is given."""
-    if run.name in _WALKERS:
+    if program.name in _WALKERS:
         return True
-    return run.name in _WALKERS_IF_ASKED and (run.name == "rgrep" or any(_RECURSIVE.match(word) for word in run.argv[1:]))
+    return program.name in _WALKERS_IF_ASKED and (
+        program.name == "rgrep" or any(_RECURSIVE.match(word) for word in program.argv[1:])
+    )
 
 
 def _is_place(word: str) -> bool:

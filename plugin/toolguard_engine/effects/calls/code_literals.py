@@ -33,11 +33,11 @@ def paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> l
 
 def _paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> Iterator[str]:
     folders = dict[str, None]()
-    for run in runs:
-        if UNKNOWN not in run.cwd and code_sources.language(run.name):
-            folders[run.cwd] = None
-            if (inline := code_sources.source(run)) is not None:
-                yield from _in(reading, inline[1], (run.cwd,), where)
+    for program in runs:
+        if UNKNOWN not in program.cwd and code_sources.language(program.name):
+            folders[program.cwd] = None
+            if (inline := code_sources.source(program)) is not None:
+                yield from _in(reading, inline[1], (program.cwd,), where)
     for path, file in reading.running.judged.items() if folders else ():
         if not path.endswith(_SHELL_ENDINGS):
             yield from _in(reading, file.text, (*folders, path.rpartition("/")[0]), where)

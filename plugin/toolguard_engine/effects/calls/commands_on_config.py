@@ -101,40 +101,47 @@ def _is_plain(readings: tuple[Reading, ...], commands: tuple[str, ...]) -> bool:
     script makes of the config is shown, and not taken for certain: its names may stand for one another, and it may fail
     when it has emptied the file.
     """
-    runs = [run for reading in readings for run in reading.runs if not _only_assigns(run)]
-    if len(readings) != 1 or any(run.origin is not None or code_sources.language(run.name) == "python" for run in runs):
+    runs = [program for reading in readings for program in reading.runs if not _only_assigns(program)]
+    if len(readings) != 1 or any(
+        program.origin is not None or code_sources.language(program.name) == "python" for program in runs
+    ):
         return False
-    if not all(_SYSTEM.fullmatch(run.argv[0]) for run in runs) or _REDEFINED.search(_QUOTED.sub("", commands[0])):
+    if not all(_SYSTEM.fullmatch(program.argv[0]) for program in runs) or _REDEFINED.search(_QUOTED.sub("", commands[0])):
         return False
-    names = [run.name for run in runs]
+    names = [program.name for program in runs]
     return len(runs) == 1 or (
         _STEPS.issuperset(names)
         and sum(name in _COPIERS for name in names) <= 1
-        and not any(run.assigns for run in runs)
+        and not any(program.assigns for program in runs)
         and _is_chained(readings[0])
     )
 
 
 def _is_chained(reading: Reading) -> bool:
     """Whether, behind the first program that writes a file, each runs only if the one before it has not failed."""
-    first = next((run.pipeline for run in reading.runs if _redirected(run)), None)
-    return first is None or reading.loose.isdisjoint(range(first + 1, max(run.pipeline for run in reading.runs) + 1))
+    first = next((program.pipeline for program in reading.runs if _redirected(program)), None)
+    return first is None or reading.loose.isdisjoint(range(first + 1, max(program.pipeline for program in reading.runs) + 1))
 
 
-def _only_assigns(run: ProgramRun) -> bool:
+def _only_assigns(program: ProgramRun) -> bool:
     """Whether it is no program, but `T=$(mktemp)`."""
-    return run.argv == (":",) and bool(run.assigns) and not run.redirects and all(name != "PATH" for name, *_ in run.assigns)
+    return (
+        program.argv == (":",)
+        and bool(program.assigns)
+        and not program.redirects
+        and all(name != "PATH" for name, *_ in program.assigns)
+    )
 
 
-def _redirected(run: ProgramRun) -> list[str]:
+def _redirected(program: ProgramRun) -> list[str]:
     """The files that its output and its errors go to."""
     return [
-        each.target for each in run.redirects if each.kind in ("write", "append") and not _NOWHERE.fullmatch(each.target)
+        each.target for each in program.redirects if each.kind in ("write", "append") and not _NOWHERE.fullmatch(each.target)
     ]
 
 
-def _read(run: ProgramRun) -> list[str]:
-    return [each.target for each in run.redirects if each.kind == "read" and each.fd in ("", "0")]
+def _read(program: ProgramRun) -> list[str]:
+    return [each.target for each in program.redirects if each.kind == "read" and each.fd in ("", "0")]
 
 
 _NOWHERE = lazy_re.compile(r"/dev/(?:null|stderr|stdout)|&?[12]|")
@@ -151,8 +158,8 @@ class _Trace:
         self._times = [normal(path, where) for path, _ in reading.written]
         self._of_run: dict[int, list[Effect]] = {}
         for effect in effects:
-            if effect.run is not None and effect.kind in CHANGING and _AWAY.isdisjoint(effect.run.via):
-                self._of_run.setdefault(id(effect.run), []).append(effect)
+            if effect.program is not None and effect.kind in CHANGING and _AWAY.isdisjoint(effect.program.via):
+                self._of_run.setdefault(id(effect.program), []).append(effect)
         self._contents: dict[str, ConfigContent] = {}
         self._piped: dict[int, ConfigContent] = {}
         """What goes through a pipe, by pipeline."""
@@ -161,75 +168,75 @@ class _Trace:
 
     def results(self) -> list[ConfigChange]:
         found: list[ConfigChange] = []
-        for run in self._reading.runs:
-            code = self._script(run)
-            output = self._output(run)
+        for program in self._reading.runs:
+            code = self._script(program)
+            output = self._output(program)
             contents: list[ConfigContent] = []
-            for effect in self._of_run.get(id(run), ()):
-                content = self._content(run, effect, self._path(effect.target, run), output, code)
+            for effect in self._of_run.get(id(program), ()):
+                content = self._content(program, effect, self._path(effect.target, program), output, code)
                 contents.append(content)
-                found += self._take(run, effect, content)
-            self._piped[run.pipeline] = output if not _redirected(run) else NOT_KNOWN
-            is_quiet = run.name in _QUIET or run.argv == ("cat",) or code is not None
-            is_known = bool(contents) and NOT_KNOWN not in contents and code_sources.source(run) is not None
+                found += self._take(program, effect, content)
+            self._piped[program.pipeline] = output if not _redirected(program) else NOT_KNOWN
+            is_quiet = program.name in _QUIET or program.argv == ("cat",) or code is not None
+            is_known = bool(contents) and NOT_KNOWN not in contents and code_sources.source(program) is not None
             self._is_spoiled = self._is_spoiled or not (is_quiet or is_known)
         return found
 
-    def _take(self, run: ProgramRun, effect: Effect, content: ConfigContent) -> list[ConfigChange]:
+    def _take(self, program: ProgramRun, effect: Effect, content: ConfigContent) -> list[ConfigChange]:
         """Remembers what a program writes to another file; the change if the file is the config."""
-        if self._config.is_it(effect.target, run.cwd):
-            return [self._config.judged(content) if run.origin is None else NOT_WORKED_OUT]
+        if self._config.is_it(effect.target, program.cwd):
+            return [self._config.judged(content) if program.origin is None else NOT_WORKED_OUT]
         if effect.kind == "write":
-            path = self._path(effect.target, run)
+            path = self._path(effect.target, program)
             self._contents[path] = NOT_KNOWN if path in self._contents else content
         return []
 
-    def _path(self, target: str, run: ProgramRun) -> str:
-        return normal(target, self._where, run.cwd)
+    def _path(self, target: str, program: ProgramRun) -> str:
+        return normal(target, self._where, program.cwd)
 
-    def _script(self, run: ProgramRun) -> python_settings.Script | None:
+    def _script(self, program: ProgramRun) -> python_settings.Script | None:
         """What the Python script does that this program is, or that runs it."""
-        found = code_sources.source(self._script_around(run))
+        found = code_sources.source(self._script_around(program))
         if found is None or found[0] != "python" or UNKNOWN in found[1]:
             return None
         return python_settings.read(found[1])
 
-    def _script_around(self, run: ProgramRun) -> ProgramRun:
+    def _script_around(self, program: ProgramRun) -> ProgramRun:
         """The program that changes a file: what code writes is shown as a `cat` that the interpreter starts."""
-        if run.argv != ("cat",) or not run.via:
-            return run
-        return next((each for each in reversed(self._before(run)) if each.name == run.via[-1]), run)
+        if program.argv != ("cat",) or not program.via:
+            return program
+        return next((each for each in reversed(self._before(program)) if each.name == program.via[-1]), program)
 
-    def _before(self, run: ProgramRun) -> tuple[ProgramRun, ...]:
-        at = next(at for at, each in enumerate(self._reading.runs) if each is run)
+    def _before(self, program: ProgramRun) -> tuple[ProgramRun, ...]:
+        at = next(at for at, each in enumerate(self._reading.runs) if each is program)
         return self._reading.runs[:at]
 
-    def _output(self, run: ProgramRun) -> ConfigContent:
+    def _output(self, program: ProgramRun) -> ConfigContent:
         """What a program prints."""
-        if run.name in jq_programs.PROGRAMS and (found := jq_programs.changes(run)) is not None:
+        if program.name in jq_programs.PROGRAMS and (found := jq_programs.changes(program)) is not None:
             changes, files = found
-            return self._with(changes, self._inputs(run, files))
-        if run.name in ("cat", "tee", "sponge") or (run.argv[1:3] == ("-m", "json.tool")):
-            words = run.words if run.name == "cat" else option_parser.words("json.tool", run.argv[2:])
-            return self._inputs(run, words.texts if run.name not in ("tee", "sponge") else ())
+            return self._with(changes, self._inputs(program, files))
+        if program.name in ("cat", "tee", "sponge") or (program.argv[1:3] == ("-m", "json.tool")):
+            words = program.words if program.name == "cat" else option_parser.words("json.tool", program.argv[2:])
+            return self._inputs(program, words.texts if program.name not in ("tee", "sponge") else ())
         return NOT_KNOWN
 
-    def _inputs(self, run: ProgramRun, files: tuple[str, ...]) -> ConfigContent:
+    def _inputs(self, program: ProgramRun, files: tuple[str, ...]) -> ConfigContent:
         """What a program reads: a file, or its input."""
         if len(files) > 1:
             return NOT_KNOWN
-        read = _read(run)
+        read = _read(program)
         if files or read:
-            return self._lying_at((files or tuple(read))[0], run)
-        return self._piped.get(run.pipeline, NOT_KNOWN) if run.stdin is not None else NOT_KNOWN
+            return self._lying_at((files or tuple(read))[0], program)
+        return self._piped.get(program.pipeline, NOT_KNOWN) if program.stdin is not None else NOT_KNOWN
 
-    def _lying_at(self, path: str, run: ProgramRun) -> ConfigContent:
-        full = self._path(path, run)
+    def _lying_at(self, path: str, program: ProgramRun) -> ConfigContent:
+        full = self._path(path, program)
         if self._is_spoiled:
             return NOT_KNOWN
         if full in self._contents:
             return self._contents[full]
-        if self._config.is_it(path, run.cwd):
+        if self._config.is_it(path, program.cwd):
             return ConfigContent(changes=(), text=self._config.text())
         return ConfigContent(text=self._config.text_of(full)) if UNKNOWN not in full else NOT_KNOWN
 
@@ -238,36 +245,36 @@ class _Trace:
         return ConfigContent(changes=(*content.changes, *changes)) if content.changes is not None else NOT_KNOWN
 
     def _content(
-        self, run: ProgramRun, effect: Effect, path: str, output: ConfigContent, code: python_settings.Script | None
+        self, program: ProgramRun, effect: Effect, path: str, output: ConfigContent, code: python_settings.Script | None
     ) -> ConfigContent:
         """What a file contains when this program has written it."""
-        if effect.kind != "write" or "append" in effect.flags or run.via[-1:] in (("xargs",), ("find",), ("parallel",)):
+        if effect.kind != "write" or "append" in effect.flags or program.via[-1:] in (("xargs",), ("find",), ("parallel",)):
             return NOT_KNOWN
         if code is not None:
             return self._of_script(code, path)
-        if (run.name in _COPIERS) and (source := self._copied(run)) is not None:
+        if (program.name in _COPIERS) and (source := self._copied(program)) is not None:
             return source
-        is_shell = run.argv != ("cat",) or not run.via
-        if is_shell and ("truncates" in effect.flags or run.name in _FEEDERS):
-            redirects = _redirected(run)
-            if redirects and (len(redirects) > 1 or self._path(redirects[0], run) != path):
+        is_shell = program.argv != ("cat",) or not program.via
+        if is_shell and ("truncates" in effect.flags or program.name in _FEEDERS):
+            redirects = _redirected(program)
+            if redirects and (len(redirects) > 1 or self._path(redirects[0], program) != path):
                 return NOT_KNOWN
             if output != NOT_KNOWN:
-                is_read = self._config.is_it(effect.target, run.cwd) and run.name != "sponge"
-                return ConfigContent(text="") if is_read and self._reads_config(run) else output
+                is_read = self._config.is_it(effect.target, program.cwd) and program.name != "sponge"
+                return ConfigContent(text="") if is_read and self._reads_config(program) else output
             if self._times.count(path) == 1:
                 return ConfigContent(text=self._written[path])
             return NOT_KNOWN
         text = self._contents[path].text if path in self._contents else self._config.text_of(path)
         if text is None or UNKNOWN in path or self._is_spoiled:
             return NOT_KNOWN
-        run = self._script_around(run)
-        edited = in_place_edits.edited(run, text)
-        return ConfigContent(text=scripted_edits.edited(run, text, path) if edited is None else edited)
+        program = self._script_around(program)
+        edited = in_place_edits.edited(program, text)
+        return ConfigContent(text=scripted_edits.edited(program, text, path) if edited is None else edited)
 
-    def _reads_config(self, run: ProgramRun) -> bool:
+    def _reads_config(self, program: ProgramRun) -> bool:
         """Whether its pipeline reads the config, which it empties first."""
-        pipeline = (each for each in self._reading.runs if each.pipeline == run.pipeline)
+        pipeline = (each for each in self._reading.runs if each.pipeline == program.pipeline)
         return any(
             self._config.is_it(word, each.cwd)
             for each in pipeline
@@ -285,8 +292,8 @@ class _Trace:
             source = ConfigContent(changes=())
         return self._with(code.changes, source or NOT_KNOWN)
 
-    def _copied(self, run: ProgramRun) -> ConfigContent | None:
-        if len(run.readings) != 1:
+    def _copied(self, program: ProgramRun) -> ConfigContent | None:
+        if len(program.readings) != 1:
             return None
-        sources = run.readings[0].named("source")
-        return self._lying_at(sources[0].text, run) if len(sources) == 1 else None
+        sources = program.readings[0].named("source")
+        return self._lying_at(sources[0].text, program) if len(sources) == 1 else None

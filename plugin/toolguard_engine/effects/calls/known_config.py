@@ -137,12 +137,12 @@ def as_settings(
     for effects in found:
         kept: list[Effect] = []
         for effect in effects:
-            cwd = effect.run.cwd if effect.run else ""
+            cwd = effect.program.cwd if effect.program else ""
             is_it = effect.kind == "write" and may_be(effect.target, host) and config.is_it(effect.target, cwd)
             kept.append(structs.replace(effect, flags=effect.flags - {"gateway-file"}) if is_it else effect)
             if is_it and not more:
                 more = [
-                    Effect("gateway", f"openclaw.json {each.shown}", "", frozenset([each.effect.effect]), effect.run)
+                    Effect("gateway", f"openclaw.json {each.shown}", "", frozenset([each.effect.effect]), effect.program)
                     for each in settings[:MAX_SHOWN]
                     if each.effect.effect not in (*PASSING, "guard")
                 ]

@@ -71,7 +71,8 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         patterns=dict(islice(known_patterns.items(), MAX_PATTERNS)),
         named=tuple(each for each in running.named if not HALVES.search(each[1]))[:MAX_PATTERNS],
         makes=made,
-        goes_on=running.later.goes_on or any(word.startswith(_DETACHING) for run in reading.runs for word in run.argv[1:]),
+        goes_on=running.later.goes_on
+        or any(word.startswith(_DETACHING) for program in reading.runs for word in program.argv[1:]),
     )
 
 

@@ -71,7 +71,7 @@ def possible_changes(reading: CallReading) -> list[MadeFile]:
     """The same with paths that are known only in part: they have wildcards or `UNKNOWN` in them."""
     found = [] if reading.executes else list(_of_tool(reading))
     for command, effects in zip(reading.command_readings, reading.command_effects, strict=True) if reading.commands else ():
-        if effects or any(run.name in _FETCH_FOLDERS for run in command.runs):
+        if effects or any(program.name in _FETCH_FOLDERS for program in command.runs):
             texts = {_path(path, reading.command_where, ""): text for path, text in command.written}
             for each in _of_command(effects, command.runs, reading.command_where):
                 found.append(_with_text(each, texts))
@@ -155,42 +155,46 @@ def _texts(value: object, depth: int) -> Iterator[str]:
 def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where: Where) -> Iterator[MadeFile]:
     paired: set[int] = set()
     for effect in effects:
-        run = effect.run
-        if run is None:
+        program = effect.program
+        if program is None:
             continue
-        if effect.kind in ("move", "link", *_WRITES) and (pairs := tuple(file_programs.copied(run, where))):
-            if id(run) not in paired:
-                paired.add(id(run))
+        if effect.kind in ("move", "link", *_WRITES) and (pairs := tuple(file_programs.copied(program, where))):
+            if id(program) not in paired:
+                paired.add(id(program))
                 if effect.kind == "move" and {"each", "leftover"} <= effect.flags:
                     continue  # `find . -name '*.tmp' -exec mv {} out/`: nothing that anybody misses
-                yield from _of_pairs(run, pairs, where, effect.target if "each" in effect.flags else "")
+                yield from _of_pairs(program, pairs, where, effect.target if "each" in effect.flags else "")
         elif effect.kind == "delete":
-            yield MadeFile("removed", _path(effect.target, where, run.cwd))
+            yield MadeFile("removed", _path(effect.target, where, program.cwd))
         elif effect.kind in _WRITES and effect.place not in ("remote", "null"):
-            host = _host(run) if "fetched" in effect.flags or _is_fed_by_fetcher(run) else None
-            path = _path(effect.target, where, run.cwd)
-            yield MadeFile("wrote", path, run.name if host is None else host, "agent" if host is None else "outside")
-    for run in runs:
-        if run.name in _FETCH_FOLDERS:
-            yield from _unpacked(run, where)
+            host = _host(program) if "fetched" in effect.flags or _is_fed_by_fetcher(program) else None
+            path = _path(effect.target, where, program.cwd)
+            yield MadeFile("wrote", path, program.name if host is None else host, "agent" if host is None else "outside")
+    for program in runs:
+        if program.name in _FETCH_FOLDERS:
+            yield from _unpacked(program, where)
 
 
-def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where, folder: str) -> Iterator[MadeFile]:
+def _of_pairs(program: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where, folder: str) -> Iterator[MadeFile]:
     """`folder`: where another program chose files whose names are not known (`find FOLDER -exec mv {} x`). Any of its files
     may lie in the target then."""
     kind: Literal["moved", "copied", "linked"] = (
-        "moved" if run.name == "mv" else "linked" if run.name == "ln" or "--symbolic-link" in run.argv else "copied"
+        "moved"
+        if program.name == "mv"
+        else "linked"
+        if program.name == "ln" or "--symbolic-link" in program.argv
+        else "copied"
     )
     for before, after in pairs:
         if kind == "moved" and basename(before.rstrip("/")) in _NEVER_MOVED:
             continue
         meant = _meant(before, folder) if kind == "moved" else ""
         if meant:
-            target = _path(after.removesuffix(f"/{basename(before)}"), where, run.cwd)
-            yield MadeFile(kind, target, _pattern(meant, where, run.cwd), many=True)
+            target = _path(after.removesuffix(f"/{basename(before)}"), where, program.cwd)
+            yield MadeFile(kind, target, _pattern(meant, where, program.cwd), many=True)
             continue
-        landing = _path(after, where, run.cwd)
-        at = landing.rpartition("/")[0] if kind == "linked" and not before.startswith(("/", "~", "$")) else run.cwd
+        landing = _path(after, where, program.cwd)
+        at = landing.rpartition("/")[0] if kind == "linked" and not before.startswith(("/", "~", "$")) else program.cwd
         yield MadeFile(kind, landing, _path(before, where, at))
 
 
@@ -203,27 +207,27 @@ def _meant(before: str, folder: str) -> str:
     return "" if before.startswith(UNKNOWN) else before.replace(UNKNOWN, "*")
 
 
-def _is_fed_by_fetcher(run: ProgramRun) -> bool:
-    return run.name in FETCHERS or (run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs))
+def _is_fed_by_fetcher(program: ProgramRun) -> bool:
+    return program.name in FETCHERS or (program.stdin is not None and not FETCHERS.isdisjoint(program.stdin.programs))
 
 
-def _host(run: ProgramRun) -> str:
-    found = next((match for word in run.argv[1:] if (match := _ADDRESS.search(word[:1_000]))), None)
+def _host(program: ProgramRun) -> str:
+    found = next((match for word in program.argv[1:] if (match := _ADDRESS.search(word[:1_000]))), None)
     return HALVES.sub("\ufffd", found[1] or found[2]) if found else "another machine"
 
 
-def _unpacked(run: ProgramRun, where: Where) -> Iterator[MadeFile]:
+def _unpacked(program: ProgramRun, where: Where) -> Iterator[MadeFile]:
     """Folders that are there as a whole: a clone, an archive that is unpacked into a folder that the command names."""
-    if run.name == "git":
-        for each in landings(run):
+    if program.name == "git":
+        for each in landings(program):
             if _ADDRESS.search(each.source[:1_000]):
-                yield MadeFile("wrote", _folder(each.folder, run, where), _host(run), "outside")
-    elif unpacking.unpacks(run) and (folder := unpacking.folder_of(run)):
-        yield MadeFile("wrote", _folder(folder, run, where), run.name, "outside")
+                yield MadeFile("wrote", _folder(each.folder, program, where), _host(program), "outside")
+    elif unpacking.unpacks(program) and (folder := unpacking.folder_of(program)):
+        yield MadeFile("wrote", _folder(folder, program, where), program.name, "outside")
 
 
-def _folder(word: str, run: ProgramRun, where: Where) -> str:
+def _folder(word: str, program: ProgramRun, where: Where) -> str:
     """Not one that other files are in: what is in the folder counts as made by the call."""
-    path = _path(word, where, run.cwd)
+    path = _path(word, where, program.cwd)
     own = (where.cwd, where.home, where.workspace, "/")
     return "" if any(each == path or each.startswith(f"{path}/") for each in own if each) else path

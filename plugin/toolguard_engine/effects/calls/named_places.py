@@ -101,22 +101,23 @@ def _short(every: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
     return every[: sum(1 for _ in takewhile(lambda so_far: so_far <= MAX_READ, words))]
 
 
-def _words_of(run: ProgramRun) -> int:
-    return len(run.argv) + len(run.assigns)
+def _words_of(program: ProgramRun) -> int:
+    return len(program.argv) + len(program.assigns)
 
 
 def _is_anywhere(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...]) -> bool:
     """Whether the folder of the call does not matter: all effects are known, and every word names a place from the root."""
-    known = {id(effect.run) for effect in effects}
+    known = {id(effect.program) for effect in effects}
     return all(
-        id(run) in known and not run.cwd and run.stdin is None and all(map(_is_from_root, _names(run))) for run in runs
+        id(program) in known and not program.cwd and program.stdin is None and all(map(_is_from_root, _names(program)))
+        for program in runs
     )
 
 
-def _names(run: ProgramRun) -> Iterator[str]:
-    yield from (word for word in run.argv[1:] if not _OPTION.fullmatch(word))
-    yield from (redirect.target for redirect in run.redirects)
-    yield from (value for _, value in run.assigns)
+def _names(program: ProgramRun) -> Iterator[str]:
+    yield from (word for word in program.argv[1:] if not _OPTION.fullmatch(word))
+    yield from (redirect.target for redirect in program.redirects)
+    yield from (value for _, value in program.assigns)
 
 
 def _is_from_root(word: str) -> bool:
@@ -137,16 +138,16 @@ def _named(reading: CallReading, where: Where) -> Iterator[NamedTarget]:
 def _target(effect: Effect, where: Where) -> NamedTarget:
     path = ""
     if effect.target and effect.place not in ("remote", "null") and (effect.place or effect.kind in FOLLOWED):
-        path = _place(normal(effect.target, where, effect.run.cwd if effect.run else ""))
-    goes_on = effect.target.endswith(("/", "/.")) or (effect.run is not None and _follows(effect.run))
+        path = _place(normal(effect.target, where, effect.program.cwd if effect.program else ""))
+    goes_on = effect.target.endswith(("/", "/.")) or (effect.program is not None and _follows(effect.program))
     dangers = tuple(sorted((effect.flags - _MILD) | {f"not {flag}" for flag in _MILD - effect.flags}))
-    is_from_file = effect.run is not None and effect.run.origin is not None
+    is_from_file = effect.program is not None and effect.program.origin is not None
     return NamedTarget(effect.kind, effect.target, path, dangers, effect.kind in _ON_LINK and not goes_on, is_from_file)
 
 
-def _follows(run: ProgramRun) -> bool:
+def _follows(program: ProgramRun) -> bool:
     """Whether links that the program is given are followed, also where it deletes."""
-    return run.name == "find" and not _FOLLOWING.isdisjoint(run.argv)
+    return program.name == "find" and not _FOLLOWING.isdisjoint(program.argv)
 
 
 def _place(path: str) -> str:
@@ -163,12 +164,12 @@ def _code(reading: CallReading) -> tuple[tuple[tuple[str, str], ...], tuple[str,
 def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Where) -> Iterator[str]:
     """The paths that the programs may read, as far as they may decide what is done."""
     taken = {target.path for target in targets if target.kind in FOLLOWED}
-    takes_targets = any(UNKNOWN in target.text for target in targets) or any(_takes_words(run) for run in runs)
-    for run in runs:
-        if UNKNOWN in run.cwd:
+    takes_targets = any(UNKNOWN in target.text for target in targets) or any(_takes_words(program) for program in runs)
+    for program in runs:
+        if UNKNOWN in program.cwd:
             continue
-        for word in chain(["."] if run.cwd else (), _read_by(run)):
-            path = _before_wildcard(normal(word, where, run.cwd))
+        for word in chain(["."] if program.cwd else (), _read_by(program)):
+            path = _before_wildcard(normal(word, where, program.cwd))
             is_open = bool(path) and not path.startswith(_SYSTEM) and path not in taken
             if is_open and (takes_targets or not _is_log(path)):
                 yield path
@@ -185,35 +186,40 @@ def _data(reading: CallReading, runs: tuple[ProgramRun, ...], known: set[str], w
     return data, len(found) > code_literals.MAX_LITERALS
 
 
-def _read_by(run: ProgramRun) -> Iterator[str]:
-    if run.name in _PRINTERS and not run.piped and "$()" not in run.via:
+def _read_by(program: ProgramRun) -> Iterator[str]:
+    if program.name in _PRINTERS and not program.piped and "$()" not in program.via:
         return
-    if "/" in run.argv[0]:
-        yield run.argv[0]
-    words = [*run.argv[1:], *(value for _, value in run.assigns)]
-    reads = [redirect.target for redirect in run.redirects if redirect.kind == "read"]
-    for word in chain(*map(_spellings, words), reads, run.stdin.files if run.stdin else ()):
+    if "/" in program.argv[0]:
+        yield program.argv[0]
+    words = [*program.argv[1:], *(value for _, value in program.assigns)]
+    reads = [redirect.target for redirect in program.redirects if redirect.kind == "read"]
+    for word in chain(*map(_spellings, words), reads, program.stdin.files if program.stdin else ()):
         if word and len(word) <= MAX_WORD and UNKNOWN not in word and "://" not in word:
             yield word
 
 
 def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: Where) -> list[str]:
     """The folders whose settings decide what is done: of programs of which no effect is known, and those that they name."""
-    known = {id(effect.run) for effect in effects}
-    runners = {name for run in runs for name in run.via}
+    known = {id(effect.program) for effect in effects}
+    runners = {name for program in runs for name in program.via}
     found = list[str]()
-    for run in runs:
-        if id(run) in known or UNKNOWN in run.cwd or run.name in runners | _NO_SETTINGS or INTERPRETER.fullmatch(run.name):
+    for program in runs:
+        if (
+            id(program) in known
+            or UNKNOWN in program.cwd
+            or program.name in runners | _NO_SETTINGS
+            or INTERPRETER.fullmatch(program.name)
+        ):
             continue
-        words = [word for word in _read_by(run) if word.endswith("/") and word != "/"]
-        found += [_before_wildcard(normal(word, where, run.cwd)) for word in (".", *words)]
+        words = [word for word in _read_by(program) if word.endswith("/") and word != "/"]
+        found += [_before_wildcard(normal(word, where, program.cwd)) for word in (".", *words)]
     folders = (path for path in found if path.count("/") > 1 and not path.startswith(_SYSTEM) and path != where.home)
     return list(dict.fromkeys(folders))[:MAX_SETTINGS]
 
 
 def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
     """What decides where git's programs send to, and what they run: of the repository around their folders."""
-    found = [places for run in runs if run.name == "git" for places in _git_places(run)]
+    found = [places for program in runs if program.name == "git" for places in _git_places(program)]
     folders = [*dict.fromkeys(folder for folder, _ in found if UNKNOWN not in folder)][:MAX_GIT_FOLDERS]
     named = [*dict.fromkeys(each for _, each in found if each and UNKNOWN not in each)][:MAX_GIT_FOLDERS]
     near = [f"{'../' * above}.git" for above in range(_GIT_ABOVE)]
@@ -221,11 +227,11 @@ def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
     return list(dict.fromkeys(each for place in places for each in (place, *(f"{place}/{name}" for name in _GIT_FILES))))
 
 
-def _git_places(run: ProgramRun) -> Iterator[tuple[str, str]]:
+def _git_places(program: ProgramRun) -> Iterator[tuple[str, str]]:
     """The folder that git works in, and the one of its repository where the command names it, for each reading."""
-    for words in run.readings:
-        named = repository(run, words)
-        yield inside(run.cwd, working_tree(run, words)[1]), inside(run.cwd, named) if named else ""
+    for words in program.readings:
+        named = repository(program, words)
+        yield inside(program.cwd, working_tree(program, words)[1]), inside(program.cwd, named) if named else ""
 
 
 def _spellings(word: str) -> Iterator[str]:
@@ -252,9 +258,9 @@ def _before_wildcard(path: str) -> str:
     return "/".join(parts[:at])
 
 
-def _takes_words(run: ProgramRun) -> bool:
+def _takes_words(program: ProgramRun) -> bool:
     """Whether a program gets its words or its commands from what another one prints."""
-    return "xargs" in run.via or (run.name in _SHELLS and run.stdin is not None)
+    return "xargs" in program.via or (program.name in _SHELLS and program.stdin is not None)
 
 
 def _is_log(path: str) -> bool:

@@ -69,9 +69,9 @@ class NewName(NamedTuple):
     is_link: bool
 
 
-def _chooses_repository(run: ProgramRun) -> bool:
+def _chooses_repository(program: ProgramRun) -> bool:
     """Whether Git may work on another repository than the one around its folder."""
-    words = (*run.argv, *(name for name, _ in run.assigns))
+    words = (*program.argv, *(name for name, _ in program.assigns))
     return any(word.startswith(_REPOSITORY_VARIABLES) for word in words)
 
 
@@ -102,22 +102,22 @@ class Owners:
     def effects(self, found: tuple[Effect, ...], runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
         """The same effects, on the paths that are really touched."""
         self._runs = runs
-        order = {id(run): at for at, run in enumerate(runs)}
+        order = {id(program): at for at, program in enumerate(runs)}
         true, learned = list[Effect](), 0
         for effect in found:
-            until = order.get(id(effect.run), learned)
-            for run in runs[learned:until]:
-                if run.name in file_programs.RENAMERS:
-                    self._learn(run)
+            until = order.get(id(effect.program), learned)
+            for program in runs[learned:until]:
+                if program.name in file_programs.RENAMERS:
+                    self._learn(program)
             learned = max(learned, until)
             true += self._true(effect)
         return tuple(true)
 
-    def _learn(self, run: ProgramRun) -> None:
-        for source, path, is_link in file_programs.new_names(run, self._where):
+    def _learn(self, program: ProgramRun) -> None:
+        for source, path, is_link in file_programs.new_names(program, self._where):
             self._work.spend(1)
-            self._new -= {normal(source, self._where, run.cwd), normal(path, self._where, run.cwd)}
-            self._names[normal(path, self._where, run.cwd)] = NewName(normal(source, self._where, run.cwd), is_link)
+            self._new -= {normal(source, self._where, program.cwd), normal(path, self._where, program.cwd)}
+            self._names[normal(path, self._where, program.cwd)] = NewName(normal(source, self._where, program.cwd), is_link)
 
     def _true(self, effect: Effect) -> Iterator[Effect]:
         if effect.kind not in FOLLOWED or effect.place in ("remote", "null", "unknown") or not effect.target:
@@ -127,9 +127,9 @@ class Owners:
         if effect.kind == "discard":
             yield self._looked_up(effect)
             return
-        named = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
+        named = normal(effect.target, self._where, effect.program.cwd if effect.program else "")
         true = self._followed(named, itself=effect.kind in _OF_THE_LINK and not _goes_on(effect.target))
-        if effect.kind == "empty" and effect.run is None and self._may_ask_disk() and self._files.read(true) == _ABSENT:
+        if effect.kind == "empty" and effect.program is None and self._may_ask_disk() and self._files.read(true) == _ABSENT:
             effect = replace(effect, kind="write")
         if effect.kind == "write" and self._overwrites(effect, true):
             effect = replace(effect, flags=effect.flags | OVERWRITES)
@@ -155,7 +155,7 @@ class Owners:
 
     def _looked_up(self, effect: Effect) -> Effect:
         """An older version of a file is written over it: is there a change to lose?"""
-        path = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
+        path = normal(effect.target, self._where, effect.program.cwd if effect.program else "")
         is_known = path.startswith("/") and UNKNOWN not in path and not GLOBS.intersection(path) and self._may_ask_disk()
         self._looked_up_before += 1
         is_known = is_known and self._looked_up_before <= MAX_LOOKED_UP
@@ -173,7 +173,7 @@ class Owners:
         `rm list.txt`. Not an archive, to which a user's file could have been moved in between."""
         if effect.kind != "write" or not {"personal-file", "truncates"} <= effect.flags or "append" in effect.flags:
             return False
-        if effect.run is None or effect.run.via or not path.lower().endswith(_LISTS):
+        if effect.program is None or effect.program.via or not path.lower().endswith(_LISTS):
             return False
         is_known = path.startswith("/") and UNKNOWN not in path and not GLOBS.intersection(path)
         return is_known and self._may_ask_disk() and self._files.read(path) == _ABSENT

@@ -65,7 +65,7 @@ def is_read_only(tool: str, params: Any, read: Reading | None = None) -> bool:
 
 def may_be_read_only(runs: Iterable[ProgramRun]) -> bool:
     """A quick look at the programs of a command: False if one of them is not known to be read-only with any words."""
-    return all(run.name in _READERS or run.name in _CHECKED or run.name in _TIMERS for run in runs)
+    return all(program.name in _READERS or program.name in _CHECKED or program.name in _TIMERS for program in runs)
 
 
 @kept_with

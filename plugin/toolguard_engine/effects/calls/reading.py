@@ -184,7 +184,7 @@ class CallReading:
     def runs(self) -> tuple[ProgramRun, ...]:
         """All programs that the call would run."""
         readings = self.command_readings
-        return readings[0].runs if len(readings) == 1 else tuple(run for reading in readings for run in reading.runs)
+        return readings[0].runs if len(readings) == 1 else tuple(program for reading in readings for program in reading.runs)
 
     @Lazy
     def where(self) -> Where:

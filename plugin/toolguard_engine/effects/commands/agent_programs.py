@@ -17,18 +17,18 @@ _AGENTS = program_catalogue.programs("coding_agent")
 _SHOWS = frozenset(["--help", "--version", "-h", "-v", "-V", "mcp", "doctor", "update", "auth", "login", "status", "models"])
 
 
-def _starts(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _starts(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`spawn` at the folder where the agent starts; nothing if it only prints information about itself."""
-    if run.argv[1:2] and run.argv[1] in _SHOWS:
+    if program.argv[1:2] and program.argv[1] in _SHOWS:
         return
-    yield replace(effect_on("spawn", ".", run, where), target=_folder(run, where))
-    feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin else [])
+    yield replace(effect_on("spawn", ".", program, where), target=_folder(program, where))
+    feeds = [feed for _, feed in program.given] + ([program.stdin] if program.stdin else [])
     for feed in feeds:
-        yield from (each for each in interpreters.hidden_text(run, feed, piped=False) if "fetched" in each.flags)
+        yield from (each for each in interpreters.hidden_text(program, feed, piped=False) if "fetched" in each.flags)
 
 
-def _folder(run: ProgramRun, where: Where) -> str:
-    return run.cwd if run.cwd[:1] in ("/", "~") else posixpath.join(where.cwd, run.cwd) or "."
+def _folder(program: ProgramRun, where: Where) -> str:
+    return program.cwd if program.cwd[:1] in ("/", "~") else posixpath.join(where.cwd, program.cwd) or "."
 
 
 PROGRAMS: dict[str, Act] = dict.fromkeys(sorted(_AGENTS), _starts)

@@ -255,13 +255,13 @@ class AskedFiles:
         found = self.made_asked[path] = self._made.exactly(path) is not None
         return found
 
-    def copies(self, run: ProgramRun) -> None:
+    def copies(self, program: ProgramRun) -> None:
         """The command copies, moves or links files: they can be read at their old places only."""
-        for before, after in dict.fromkeys((*file_programs.copied(run, self._where), *copied(run))):
+        for before, after in dict.fromkeys((*file_programs.copied(program, self._where), *copied(program))):
             self._work_of_call.spend(WORK_OF_COPY)
-            self.copy(before, after, run.cwd)
-            if run.name == "mv" and not self._made.is_empty:
-                self._count_move(normal(before, self._where, run.cwd), normal(after, self._where, run.cwd))
+            self.copy(before, after, program.cwd)
+            if program.name == "mv" and not self._made.is_empty:
+                self._count_move(normal(before, self._where, program.cwd), normal(after, self._where, program.cwd))
 
     def _count_move(self, source: str, target: str) -> None:
         """What the memory of files does behind the answer is counted before it: it is done with a copy."""

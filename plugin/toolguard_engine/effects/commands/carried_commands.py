@@ -60,35 +60,35 @@ SEARCHED = "swift"
 SHORTEST_CODE = 10
 
 
-def run_carried_commands(walk: Walk, run: ProgramRun, state: ShellState) -> None:
-    """`run`: of a program that is not among `carriers_known`."""
-    if not (run.argv[1:] or run.stdin) or CARRIED in state.via or UNKNOWN in run.name:
+def run_carried_commands(walk: Walk, program: ProgramRun, state: ShellState) -> None:
+    """`program`: of a program that is not among `carriers_known`."""
+    if not (program.argv[1:] or program.stdin) or CARRIED in state.via or UNKNOWN in program.name:
         return
-    if run.name in walk.specials or code_sources.plain_name(run.name) in carriers_known():
+    if program.name in walk.specials or code_sources.plain_name(program.name) in carriers_known():
         return
-    if at := _command_at(run.argv):
-        walk.inner(run.argv[at:], run, state.fork(CARRIED, run.name))
+    if at := _command_at(program.argv):
+        walk.inner(program.argv[at:], program, state.fork(CARRIED, program.name))
         return
-    texts = [*islice(_texts(run.argv), MAX_TEXTS)]
+    texts = [*islice(_texts(program.argv), MAX_TEXTS)]
     for text in dict.fromkeys(texts):
-        walk.inner_text(text, run, state.fork(CARRIED, run.name))
-    if text := run.stdin_text:
+        walk.inner_text(text, program, state.fork(CARRIED, program.name))
+    if text := program.stdin_text:
         for code in islice(_of_code(text), MAX_TEXTS):
-            walk.inner_text(code, run, state.fork(CARRIED, run.name))
-    for code in (*run.argv[1:MAX_WORDS], text):
+            walk.inner_text(code, program, state.fork(CARRIED, program.name))
+    for code in (*program.argv[1:MAX_WORDS], text):
         if len(code) >= SHORTEST_CODE and _DELETES.search(code, 0, MAX_CODE):
-            run_code(walk, code[:MAX_CODE], run, state.fork(CARRIED, run.name))
+            run_code(walk, code[:MAX_CODE], program, state.fork(CARRIED, program.name))
 
 
-def run_compiled_input(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+def run_compiled_input(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     """Source code at the input of a compiler, whose program is seldom made for any other reason than to be run."""
-    if text := run.stdin_text:
-        run_code(walk, text[:MAX_CODE], run, state.fork(run.name))
+    if text := program.stdin_text:
+        run_code(walk, text[:MAX_CODE], program, state.fork(program.name))
 
 
-def run_code(walk: Walk, code: str, run: ProgramRun, state: ShellState) -> None:
+def run_code(walk: Walk, code: str, program: ProgramRun, state: ShellState) -> None:
     """Judges code of any language as that of one which is searched, not parsed."""
-    walk.inner((SEARCHED, "-e", code), run, state)
+    walk.inner((SEARCHED, "-e", code), program, state)
 
 
 def _command_at(argv: tuple[str, ...]) -> int:

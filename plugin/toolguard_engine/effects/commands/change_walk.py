@@ -45,91 +45,91 @@ _LISTERS = frozenset({"ls", "du", "stat", "wc", "realpath", "readlink", "basenam
 class ChangeWalk(FileWalk):
     """Records the texts that programs write, copy, edit and unpack."""
 
-    def _stored(self, at: int, run: ProgramRun, feed: StdinSource, state: ShellState) -> None:
+    def _stored(self, at: int, program: ProgramRun, feed: StdinSource, state: ShellState) -> None:
         """The output of a group or function goes to files, as a program's would. `at`: where it stands among the runs."""
         state.work.spend(len(known_text(feed) or "") / CHARACTERS)
         if at < len(self.runs):
             self.runs[at] = replace(self.runs[at], stdin=feed)
-        self._keep(run, feed)
+        self._keep(program, feed)
 
-    def _edited(self, run: ProgramRun) -> None:
+    def _edited(self, program: ProgramRun) -> None:
         """A file that `sed` changes in its place: exactly, where one plain text replaces another."""
-        path = run.argv[-1]
-        text = self.written.run_text(path, run.cwd)
-        if text is None and self.running is not None and (file := self.running.text(path, run.cwd, sure=False)):
+        path = program.argv[-1]
+        text = self.written.run_text(path, program.cwd)
+        if text is None and self.running is not None and (file := self.running.text(path, program.cwd, sure=False)):
             text = file.text
-        apart = {each.word for each in run.words.given if "in-place" in each.entry.traits}
-        apart -= {each.word for each in run.words.given if "in-place" not in each.entry.traits}
-        script = tuple(word for at, word in enumerate(run.argv[:-1]) if at not in apart)
-        changed = None if text is None else printed(replace(run, argv=script, stdin=StdinSource(text))).text
+        apart = {each.word for each in program.words.given if "in-place" in each.entry.traits}
+        apart -= {each.word for each in program.words.given if "in-place" not in each.entry.traits}
+        script = tuple(word for at, word in enumerate(program.argv[:-1]) if at not in apart)
+        changed = None if text is None else printed(replace(program, argv=script, stdin=StdinSource(text))).text
         if changed is not None:
-            self._edited_before(path, replace(run, argv=script), changed)
-            self.written.store(located(path, run.cwd), changed[:MAX_CHARS])
-        elif own := literals(run):
-            self.written.append(own, path, run.cwd)
+            self._edited_before(path, replace(program, argv=script), changed)
+            self.written.store(located(path, program.cwd), changed[:MAX_CHARS])
+        elif own := literals(program):
+            self.written.append(own, path, program.cwd)
             if text is not None:
-                self.written.opaque.add(located(path, run.cwd))
+                self.written.opaque.add(located(path, program.cwd))
 
-    def _edited_before(self, path: str, run: ProgramRun, changed: str) -> None:
+    def _edited_before(self, path: str, program: ProgramRun, changed: str) -> None:
         """What an edit makes of a file if changes before it have not happened (`false && echo > x; sed -i s/a/b/ x`)."""
-        place = located(path, run.cwd)
+        place = located(path, program.cwd)
         if place not in self.written.texts:
             return
-        there = None if self.running is None else self.running.text(path, run.cwd, sure=False)
+        there = None if self.running is None else self.running.text(path, program.cwd, sure=False)
         before = dict.fromkeys(
             (there.text if there else "", *(text for other, text in self.written.replaced if other == place))
         )
         for text in islice(filter(None, before), MAX_SKIPPED):
-            edited = printed(replace(run, stdin=StdinSource(text))).text
+            edited = printed(replace(program, stdin=StdinSource(text))).text
             if edited is not None and edited not in (text, changed):
                 self.written.replaced.append((place, edited[:MAX_CHARS]))
                 self.written.stored += len(edited)
 
-    def _place(self, run: ProgramRun, state: ShellState) -> None:
+    def _place(self, program: ProgramRun, state: ShellState) -> None:
         """What this command wrote is at its new place as well when it, or a folder around it, is copied, moved or linked."""
-        for each in landings(run):
+        for each in landings(program):
             state.work.spend(PLACED)
             if not each.source or UNKNOWN in each.source or each.host:
                 continue
             state.work.spend(len(self.written.texts) * LOOKED_AT)
-            source, text_at = located(each.source, run.cwd), dict(self.written.texts)
+            source, text_at = located(each.source, program.cwd), dict(self.written.texts)
             for place, text in text_at.items():
                 if (rest := path_below(place, source)) is not None:
                     state.work.spend(PLACED + len(place) / CHARACTERS)
                     landed = each.folder if GLOB.search(each.name) else each.path
-                    self.written.store(located(f"{landed}{rest}", run.cwd), text)
+                    self.written.store(located(f"{landed}{rest}", program.cwd), text)
 
-    def _brought(self, run: ProgramRun) -> None:
+    def _brought(self, program: ProgramRun) -> None:
         """What an archive or a patch brings along."""
-        if run.name in UNPACKERS and self.running is not None and unpacking.unpacks(run):
-            self.running.unpacked(unpacking.archive_of(run), run.cwd)
-        elif patches.applies(run):
-            named = patches.file_of(run)
-            text = (self.written.run_text(named, run.cwd) if named else self.fed(run)) or ""
-            files = [self.file_at(named, run)] if named and not text else self.fed_files(run)
+        if program.name in UNPACKERS and self.running is not None and unpacking.unpacks(program):
+            self.running.unpacked(unpacking.archive_of(program), program.cwd)
+        elif patches.applies(program):
+            named = patches.file_of(program)
+            text = (self.written.run_text(named, program.cwd) if named else self.fed(program)) or ""
+            files = [self.file_at(named, program)] if named and not text else self.fed_files(program)
             for diff in (text, *(file.text for file in files if file is not None and file.made)):
                 for path, added in patches.added(diff):
-                    self.written.append(added, path, run.cwd)
+                    self.written.append(added, path, program.cwd)
 
-    def _keep(self, run: ProgramRun, feed: StdinSource) -> None:
+    def _keep(self, program: ProgramRun, feed: StdinSource) -> None:
         """Records what a program writes to files, if known: it may be run later."""
         text = feed.text
         if text is None:
             text = f"{feed.was}\n{UNKNOWN}\n" if feed.was else None
-            text = self.written.joined(filter(None, (*self._put_in(run, feed), text)), "\n") or None
-        paths = [each.target for each in run.redirects if each.kind in OUTPUT and each.fd in ("", "1")]
-        if run.name in STORING:
-            paths += [word.removeprefix("of=") for word in run.words.texts if not word.startswith(("if=", "bs="))]
+            text = self.written.joined(filter(None, (*self._put_in(program, feed), text)), "\n") or None
+        paths = [each.target for each in program.redirects if each.kind in OUTPUT and each.fd in ("", "1")]
+        if program.name in STORING:
+            paths += [word.removeprefix("of=") for word in program.words.texts if not word.startswith(("if=", "bs="))]
         if text is None:
-            self._changed(paths, feed, run)
+            self._changed(paths, feed, program)
             return
-        appends = any(each.kind == "append" for each in run.redirects)
+        appends = any(each.kind == "append" for each in program.redirects)
         for path in paths:
             self.written.kept += len(text)
             if self.written.kept > MAX_TOTAL:
                 self.flaws.add("long")
                 return
-            self._put(text, located(path, run.cwd), appends=appends, whole=feed.text is not None)
+            self._put(text, located(path, program.cwd), appends=appends, whole=feed.text is not None)
 
     def _put(self, text: str, place: str, *, appends: bool, whole: bool) -> None:
         """Puts a text into a file. `whole`: it is all that the program writes."""
@@ -141,62 +141,68 @@ class ChangeWalk(FileWalk):
             written.appended.add(place)
         written.store(place, (before + text)[:MAX_CHARS])
 
-    def _changed(self, paths: list[str], feed: StdinSource, run: ProgramRun) -> None:
+    def _changed(self, paths: list[str], feed: StdinSource, program: ProgramRun) -> None:
         """A text that is not known gets into files: it is that of another file, or nobody knows it."""
-        is_copy = len(feed.files) == 1 and run.name == "cat"
-        kinds = {each.kind for each in run.redirects}
+        is_copy = len(feed.files) == 1 and program.name == "cat"
+        kinds = {each.kind for each in program.redirects}
         is_copy = is_copy and (feed.programs == ("cat",) or "read" in kinds) and "append" not in kinds
         for path in paths:
             if is_copy and self.running is not None:
-                self.running.copy(feed.files[0], path, run.cwd)
+                self.running.copy(feed.files[0], path, program.cwd)
             else:
-                self.written.opaque.add(located(path, run.cwd))
+                self.written.opaque.add(located(path, program.cwd))
 
-    def _copy(self, run: ProgramRun) -> None:
+    def _copy(self, program: ProgramRun) -> None:
         """Records copied, moved or linked content under its new name as well."""
-        named, target = [word.text for word in run.words.named("source")], run.words.one("target")
-        words = [*named, target] if named and target else run.words.texts
+        named, target = [word.text for word in program.words.named("source")], program.words.one("target")
+        words = [*named, target] if named and target else program.words.texts
         for source in words[:-1]:
-            text = known_text(run.stdin) if source in STDIN else self.written.possible_text(source, run.cwd)
-            if text is None and UNKNOWN in words[-1] and (file := self.file_at(source, run)):
+            text = known_text(program.stdin) if source in STDIN else self.written.possible_text(source, program.cwd)
+            if text is None and UNKNOWN in words[-1] and (file := self.file_at(source, program)):
                 text = file.text[:MAX_CHARS]
             if last_part(source) in SHELLS and text is None:
                 text = f'{last_part(source)} "$@"'
             if text is not None:
-                self.written.store(located(words[-1], run.cwd), text)
-                self.written.store(located(f"{words[-1]}/{last_part(source)}", run.cwd), text)
+                self.written.store(located(words[-1], program.cwd), text)
+                self.written.store(located(f"{words[-1]}/{last_part(source)}", program.cwd), text)
 
-    def _printed(self, run: ProgramRun) -> StdinSource:
+    def _printed(self, program: ProgramRun) -> StdinSource:
         """The output of a program. `cat` may show what this command wrote."""
-        if self.written.texts and run.name == "cat" and len(run.argv) > 1:
-            texts = [self.written.text(word, run.cwd) for word in run.argv[1:]]
+        if self.written.texts and program.name == "cat" and len(program.argv) > 1:
+            texts = [self.written.text(word, program.cwd) for word in program.argv[1:]]
             if None not in texts:
-                return StdinSource(self.written.joined(text for text in texts if text is not None), ("cat",), run.argv[1:])
-        feed = printed(run)
-        if run.name in QUERIED and feed.text is None and (made := literals(run)):
+                return StdinSource(
+                    self.written.joined(text for text in texts if text is not None), ("cat",), program.argv[1:]
+                )
+        feed = printed(program)
+        if program.name in QUERIED and feed.text is None and (made := literals(program)):
             return StdinSource(None, feed.programs, feed.files, made)
-        if self.written.texts and feed.text is None and feed.was is None and run.name not in _LISTERS:
+        if self.written.texts and feed.text is None and feed.was is None and program.name not in _LISTERS:
             text = self.written.joined(
                 (
                     text
-                    for word in self.written.possible_files(run.argv[1:])
-                    if (text := self.written.possible_text(word, run.cwd))
+                    for word in self.written.possible_files(program.argv[1:])
+                    if (text := self.written.possible_text(word, program.cwd))
                 ),
                 "\n",
             )
             return StdinSource(None, feed.programs, feed.files, text) if text else feed
         return feed
 
-    def _put_in(self, run: ProgramRun, feed: StdinSource) -> list[str]:
+    def _put_in(self, program: ProgramRun, feed: StdinSource) -> list[str]:
         """What the programs of a pipeline put into a text, and the files that they change, as far as they are known."""
-        makers = [each for each in self.runs[-MAX_FED:] if each is run or (run.pipeline and each.pipeline == run.pipeline)]
+        makers = [
+            each
+            for each in self.runs[-MAX_FED:]
+            if each is program or (program.pipeline and each.pipeline == program.pipeline)
+        ]
         own = [text for each in makers if (text := literals(each))]
         return [*own, *(text for each in makers for text in self._named(each, feed))] if own else []
 
-    def _named(self, run: ProgramRun, feed: StdinSource) -> Iterator[str]:
+    def _named(self, program: ProgramRun, feed: StdinSource) -> Iterator[str]:
         """The texts of the files that a program names."""
-        for path in self.written.possible_files((*run.argv[2:], *feed.files)):
-            if (text := self.written.possible_text(path, run.cwd)) is not None:
+        for path in self.written.possible_files((*program.argv[2:], *feed.files)):
+            if (text := self.written.possible_text(path, program.cwd)) is not None:
                 yield text
-            elif self.running is not None and path[:1] != "-" and (file := self.running.text(path, run.cwd, sure=False)):
+            elif self.running is not None and path[:1] != "-" and (file := self.running.text(path, program.cwd, sure=False)):
                 yield file.text

@@ -67,9 +67,9 @@ def _of_folder(word: str, language: str) -> Iterator[str]:
         yield from (f"{word}.js", f"{word}/index.js")
 
 
-def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
+def scripts(program: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
     """The files that an interpreter is named, its script last. `only_loaded`: beside code in its words."""
-    argv, language = run.argv, code_sources.language(run.name)
+    argv, language = program.argv, code_sources.language(program.name)
     at = 1
     while at < min(len(argv), _MAX_WORDS):
         word = argv[at]
@@ -112,12 +112,16 @@ def _module_named(name: str, language: str) -> Iterator[str]:
         yield from (path, f"lib/{path}") if path else ()
 
 
-def module(run: ProgramRun) -> tuple[str, ...]:
+def module(program: ProgramRun) -> tuple[str, ...]:
     """The words from the module on that `python3 -m` runs; empty without one."""
-    if code_sources.language(run.name) != "python":
+    if code_sources.language(program.name) != "python":
         return ()
-    at = next((at for at, word in enumerate(run.argv[1:_MAX_WORDS], 1) if word == "-m" or word[:1] != "-"), 0)
-    return run.argv[at + 1 :] if at and run.argv[at] == "-m" and run.argv[at + 1 : at + 2] not in ((), ("",)) else ()
+    at = next((at for at, word in enumerate(program.argv[1:_MAX_WORDS], 1) if word == "-m" or word[:1] != "-"), 0)
+    return (
+        program.argv[at + 1 :]
+        if at and program.argv[at] == "-m" and program.argv[at + 1 : at + 2] not in ((), ("",))
+        else ()
+    )
 
 
 @kept_by_text
@@ -184,15 +188,17 @@ def _module(name: str, folder: str) -> Iterator[tuple[str, ...]]:
     yield f"{path}.py", f"{path}/__init__.py"
 
 
-def searched(run: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
+def searched(program: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
     """Further folders in which an interpreter looks for modules: of variables, and of `-I`."""
-    language = code_sources.language(run.name)
+    language = code_sources.language(program.name)
     folders = list[str]()
-    for name in _SEARCHED.get(language, ()) if variables or run.assigns else ():
-        value = next((value for given, value in reversed(run.assigns) if given == name), variables.get(name))
+    for name in _SEARCHED.get(language, ()) if variables or program.assigns else ():
+        value = next((value for given, value in reversed(program.assigns) if given == name), variables.get(name))
         folders += value.split(":") if isinstance(value, str) else ()
     if language in ("perl", "ruby"):
-        folders += [word[2:] or following for word, following in pairwise((*run.argv[1:_MAX_WORDS], "")) if word[:2] == "-I"]
+        folders += [
+            word[2:] or following for word, following in pairwise((*program.argv[1:_MAX_WORDS], "")) if word[:2] == "-I"
+        ]
     return [folder for folder in folders if folder][:MAX_SEARCHED]
 
 

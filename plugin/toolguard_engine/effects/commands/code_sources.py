@@ -90,20 +90,20 @@ def language(name: str) -> str:
     return (LANGUAGES.get(name) or LANGUAGES.get(plain_name(name), ("", "")))[0]
 
 
-def source(run: ProgramRun) -> tuple[str, str] | None:
+def source(program: ProgramRun) -> tuple[str, str] | None:
     """The language and the code of a run; None if there is no code or it is unknown."""
-    language, letters = LANGUAGES.get(plain_name(run.name), ("", ""))
+    language, letters = LANGUAGES.get(plain_name(program.name), ("", ""))
     if not language:
         return None
-    if language == "applescript" and "JavaScript" in run.argv[1:4]:
+    if language == "applescript" and "JavaScript" in program.argv[1:4]:
         language = "javascript"
-    reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(run.name)) or _console(run)
-    texts = reader(run) if reader else list(_given_by_option(run, letters))
-    most = MAX_FILE_CODE if run.origin is not None or language in READERS else MAX_CODE
+    reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(program.name)) or _console(program)
+    texts = reader(program) if reader else list(_given_by_option(program, letters))
+    most = MAX_FILE_CODE if program.origin is not None or language in READERS else MAX_CODE
     if texts:
         return language, "\n".join(texts)[:most]
-    if reader is None and not is_script(run):
-        text = run.stdin_text
+    if reader is None and not is_script(program):
+        text = program.stdin_text
         if text:
             return language, text[:most]
     return None
@@ -114,8 +114,8 @@ def is_parsed(program: str) -> bool:
     return language(program) in READERS
 
 
-def _given_by_option(run: ProgramRun, letters: str) -> Iterator[str]:
-    argv, code_at = run.argv, 0
+def _given_by_option(program: ProgramRun, letters: str) -> Iterator[str]:
+    argv, code_at = program.argv, 0
     for at in range(1, min(len(argv), MAX_OPTIONS)):
         word = argv[at]
         if at == code_at:
@@ -146,9 +146,9 @@ def _by_letter(argv: tuple[str, ...], at: int, letters: str) -> Iterator[str]:
         yield word[2:]
 
 
-def _awk(run: ProgramRun) -> list[str]:
+def _awk(program: ProgramRun) -> list[str]:
     """The first operand, unless the program is in a file."""
-    argv, at = run.argv, 1
+    argv, at = program.argv, 1
     while at < len(argv):
         word = argv[at]
         if word in ("-f", "--file", "-E", "--exec") or (word.startswith(("-f", "--file=")) and len(word) > 2):  # noqa: PLR2004 - the option and its letter
@@ -164,20 +164,20 @@ def _awk(run: ProgramRun) -> list[str]:
     return []
 
 
-def _deno(run: ProgramRun) -> list[str]:
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
-    if words[:1] in ([], ["run"]) and not words[1:] and (text := run.stdin_text):
+def _deno(program: ProgramRun) -> list[str]:
+    words = [word for word in program.argv[1:] if not word.startswith("-")]
+    if words[:1] in ([], ["run"]) and not words[1:] and (text := program.stdin_text):
         return [text]
     return words[1:2] if words[:1] == ["eval"] else []
 
 
-def _rails(run: ProgramRun) -> list[str]:
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
+def _rails(program: ProgramRun) -> list[str]:
+    words = [word for word in program.argv[1:] if not word.startswith("-")]
     return words[1:2] if words[:1] in (["runner"], ["r"]) else []
 
 
-def _powershell(run: ProgramRun) -> list[str]:
-    argv = run.argv
+def _powershell(program: ProgramRun) -> list[str]:
+    argv = program.argv
     for at in range(1, len(argv) - 1):
         if _POWERSHELL.match(argv[at]):
             return [" ".join(argv[at + 1 :])]
@@ -186,7 +186,7 @@ def _powershell(run: ProgramRun) -> list[str]:
     words = [word for word in argv[1:] if not word.startswith(("-", "/"))]
     if words and not words[0].endswith((".ps1", ".psm1")):
         return [" ".join(words)]
-    text = run.stdin_text
+    text = program.stdin_text
     return [text] if text else []
 
 
@@ -200,27 +200,29 @@ def _utf16(text: str) -> str:
         return text
 
 
-def _console(run: ProgramRun) -> Callable[[ProgramRun], list[str]] | None:
+def _console(program: ProgramRun) -> Callable[[ProgramRun], list[str]] | None:
     """`python manage.py shell -c`, `php artisan tinker --execute`: the console of a framework."""
-    words = run.argv[1:4]
+    words = program.argv[1:4]
     if not any(word.endswith(("manage.py", "artisan", "bin/console")) for word in words[:1]):
         return None
     return _framework if {"shell", "shell_plus", "tinker"}.intersection(words) else None
 
 
-def _framework(run: ProgramRun) -> list[str]:
-    for at, word in enumerate(run.argv):
-        if word in ("-c", "--command", "--execute") and at + 1 < len(run.argv):
-            return [run.argv[at + 1]]
+def _framework(program: ProgramRun) -> list[str]:
+    for at, word in enumerate(program.argv):
+        if word in ("-c", "--command", "--execute") and at + 1 < len(program.argv):
+            return [program.argv[at + 1]]
         if word.startswith(("--execute=", "--command=")):
             return [word.partition("=")[2]]
-    text = run.stdin_text
+    text = program.stdin_text
     return [text] if text else []
 
 
 _SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rails}
 
 
-def is_script(run: ProgramRun) -> bool:
+def is_script(program: ProgramRun) -> bool:
     """Whether a script or module is named, so that standard input is data and not code."""
-    return any(not word.startswith("-") or word.startswith("-m") for word in run.argv[1:]) and "-" not in run.argv[1:]
+    return (
+        any(not word.startswith("-") or word.startswith("-m") for word in program.argv[1:]) and "-" not in program.argv[1:]
+    )

@@ -30,21 +30,21 @@ STATEMENTS = 4
 """Characters of a file with statements, for one step."""
 
 
-def _filled(run: ProgramRun, within: StdinSource) -> ProgramRun:
+def _filled(program: ProgramRun, within: StdinSource) -> ProgramRun:
     """The same program; its words that are not known contain `within`."""
-    unknown = tuple((at, within) for at, word in enumerate(run.argv) if UNKNOWN in word)
-    return replace(run, given=(*run.given, *unknown)) if unknown else run
+    unknown = tuple((at, within) for at, word in enumerate(program.argv) if UNKNOWN in word)
+    return replace(program, given=(*program.given, *unknown)) if unknown else program
 
 
 class CodeWalk(ChangeWalk):
     """Walks the commands in the code of interpreters, and the files that such code takes in."""
 
-    def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
+    def run_code(self, file: FilePlace, program: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
         """Runs the content of a file as code of an interpreter. `taken_in`: by other code."""
-        words = (file.text,) if code_sources.language(run.name) == "awk" else ("-",)
-        name = "node" if run.name == "deno" else run.name  # its own options are not those of a text
+        words = (file.text,) if code_sources.language(program.name) == "awk" else ("-",)
+        name = "node" if program.name == "deno" else program.name  # its own options are not those of a text
         code = replace(
-            run,
+            program,
             name=name,
             argv=(name, *words),
             stdin=StdinSource(file.text),
@@ -63,12 +63,12 @@ class CodeWalk(ChangeWalk):
             state.work.spend(CODE_FILE + len(found[1]) / CODE_CHARACTERS)
             self.noted(code)
             self._commands_in(found, code, state)
-            if file.made and not taken_in and not code_sources.is_parsed(run.name):
+            if file.made and not taken_in and not code_sources.is_parsed(program.name):
                 for _, text in quoted_commands.commands(found[1]):
-                    self.inner_text(text, replace(code, piped=False, stdin=None), state.fork(run.name))
+                    self.inner_text(text, replace(code, piped=False, stdin=None), state.fork(program.name))
             folder = file.path.rpartition("/")[0]
             for path in code_files.imported(found[1], found[0], folder):
-                self._imported(path, run, state, folder)
+                self._imported(path, program, state, folder)
         except (RunsFull, *FAILURES):
             flaws.add("intricate")
         self.here, state.work = before, outer
@@ -78,137 +78,139 @@ class CodeWalk(ChangeWalk):
             self.made_flaws |= flaws
             self.flaws |= flaws
 
-    def _enters(self, file: FilePlace, run: ProgramRun, *, taken_in: bool) -> bool:
+    def _enters(self, file: FilePlace, program: ProgramRun, *, taken_in: bool) -> bool:
         """Whether the code of a file is to be judged. A program reads each file once, however many take it in."""
         running = self.running
         if running is None or not running.enter(file, taken_in=taken_in):
             return running is None
-        if not running.is_new_code(file, run, taken_in=taken_in):
+        if not running.is_new_code(file, program, taken_in=taken_in):
             running.leave(file, ())
             return False
         return True
 
-    def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
-        if self.running is not None and not is_away(run):
+    def _commands_in(self, code: tuple[str, str], program: ProgramRun, state: ShellState) -> None:
+        if self.running is not None and not is_away(program):
             later = served_folders.of_code(code[1])
-            self.running.feeds(later.opened, run.name, run.cwd)
+            self.running.feeds(later.opened, program.name, program.cwd)
             for pattern in later.listed:
-                self.running.may_load(located(pattern, run.cwd), run.name)
+                self.running.may_load(located(pattern, program.cwd), program.name)
             self.running.later.goes_on = self.running.later.goes_on or later.leaves_programs
-        self.acts_of_code(code[1], code[0], replace(run, stdin=None if run.origin else run.stdin), state)
+        self.acts_of_code(code[1], code[0], replace(program, stdin=None if program.origin else program.stdin), state)
 
-    def code(self, run: ProgramRun, state: ShellState) -> None:
+    def code(self, program: ProgramRun, state: ShellState) -> None:
         """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
         if self.running is None:
-            self._code(run, state)
+            self._code(program, state)
             return
-        for pattern, runner in served_folders.loaded(run):
+        for pattern, runner in served_folders.loaded(program):
             self.running.may_load(pattern, runner)
-        again = served_folders.begins_again(run)
+        again = served_folders.begins_again(program)
         self.running.later.loops += again
         try:
-            self._code(run, state)
+            self._code(program, state)
         finally:
             self.running.later.loops -= again
 
-    def _code(self, run: ProgramRun, state: ShellState) -> None:
-        if run.name in sql.CLIENTS:
-            self._client(run, state)
-            self._statement_files(run, state)
+    def _code(self, program: ProgramRun, state: ShellState) -> None:
+        if program.name in sql.CLIENTS:
+            self._client(program, state)
+            self._statement_files(program, state)
             return
-        if found := code_sources.source(run):
-            self._commands_in(found, run, state)
-            if self.running is not None and not is_away(run):
-                self._taken_in(found, run, state)
+        if found := code_sources.source(program):
+            self._commands_in(found, program, state)
+            if self.running is not None and not is_away(program):
+                self._taken_in(found, program, state)
             return
-        if (module := code_files.module(run)) and (every := self.specials.get(EVERY)):
-            every(self, replace(run, argv=module, name=module[0]), state)
-        for word in code_files.scripts(run):
-            self.will_run(word, run)
-            for file in self._scripts_at(word, run, state):
-                self.run_code(file, run, state)
-        if not code_sources.is_script(run):
-            self.will_run_input(run)
-            for file in self.fed_files(run):
-                self.run_code(file, run, state)
+        if (module := code_files.module(program)) and (every := self.specials.get(EVERY)):
+            every(self, replace(program, argv=module, name=module[0]), state)
+        for word in code_files.scripts(program):
+            self.will_run(word, program)
+            for file in self._scripts_at(word, program, state):
+                self.run_code(file, program, state)
+        if not code_sources.is_script(program):
+            self.will_run_input(program)
+            for file in self.fed_files(program):
+                self.run_code(file, program, state)
 
-    def _taken_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
+    def _taken_in(self, code: tuple[str, str], program: ProgramRun, state: ShellState) -> None:
         """The files that code on the command line takes in."""
         for path in code_files.imported(code[1], code[0], ""):
-            self._imported(path, run, state)
-        for word in code_files.scripts(run, only_loaded=True):
-            self._imported((word,), run, state)
+            self._imported(path, program, state)
+        for word in code_files.scripts(program, only_loaded=True):
+            self._imported((word,), program, state)
 
-    def _statement_files(self, run: ProgramRun, state: ShellState) -> None:
+    def _statement_files(self, program: ProgramRun, state: ShellState) -> None:
         """What a database client reads from files."""
-        for file in self.fed_files(run):
-            self._fed_with(run, file, state)
-        names = [*statement_files.named(run), *statement_files.taken_in((*run.argv[1:], self.fed(run) or ""))]
+        for file in self.fed_files(program):
+            self._fed_with(program, file, state)
+        names = [*statement_files.named(program), *statement_files.taken_in((*program.argv[1:], self.fed(program) or ""))]
         seen, found = set[str](), 0
-        while names and len(seen) < statement_files.MAX_NAMES and not is_away(run):
+        while names and len(seen) < statement_files.MAX_NAMES and not is_away(program):
             name = names.pop(0)
             if name in seen:
                 continue
             seen.add(name)
-            if (there := self._written_or_there(name, run)) is None:
+            if (there := self._written_or_there(name, program)) is None:
                 continue
             found += 1
             if found > statement_files.MAX_FILES:
                 break
-            if self._fed_with(run, there, state):
+            if self._fed_with(program, there, state):
                 names += statement_files.taken_in((there.text,))
-        if names and not is_away(run):
+        if names and not is_away(program):
             self.flaws.add("long")
 
-    def _written_or_there(self, name: str, run: ProgramRun) -> FilePlace | None:
+    def _written_or_there(self, name: str, program: ProgramRun) -> FilePlace | None:
         """The file that this command wrote under a name, or the one on this machine."""
-        text = self.written.run_text(name, run.cwd)
-        return self.file_at(name, run) if text is None else FilePlace(name, located(name, run.cwd), text, made=True)
+        text = self.written.run_text(name, program.cwd)
+        return self.file_at(name, program) if text is None else FilePlace(name, located(name, program.cwd), text, made=True)
 
-    def _fed_with(self, run: ProgramRun, file: FilePlace, state: ShellState) -> bool:
+    def _fed_with(self, program: ProgramRun, file: FilePlace, state: ShellState) -> bool:
         """Once for each client: a command may name the same file a thousand times. Returns whether this was the first."""
-        if (key := (run.name, file.path, file.text)) in self.fed_to:
+        if (key := (program.name, file.path, file.text)) in self.fed_to:
             return False
         self.fed_to.add(key)
         state.work.spend(len(file.text) / STATEMENTS)
         self.noted(
-            replace(run, argv=run.argv[:1], stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file)
+            replace(
+                program, argv=program.argv[:1], stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file
+            )
         )
         return True
 
-    def _imported(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState, folder: str = "") -> None:
+    def _imported(self, candidates: tuple[str, ...], program: ProgramRun, state: ShellState, folder: str = "") -> None:
         """The first of these files that is there, as part of the code. `folder`: of the file with that code."""
         for path in candidates:
-            if (text := self.written.text(path, run.cwd)) is not None:
-                self.run_code(FilePlace(path, path, text, made=True), run, state, taken_in=True)
+            if (text := self.written.text(path, program.cwd)) is not None:
+                self.run_code(FilePlace(path, path, text, made=True), program, state, taken_in=True)
                 return
-            if self.running is None or (code_files.is_unlikely(path) and not self.running.is_made_at(path, run.cwd)):
+            if self.running is None or (code_files.is_unlikely(path) and not self.running.is_made_at(path, program.cwd)):
                 continue
-            if file := self.running.text(path, run.cwd, sure=False):
-                self.run_code(file, run, state, taken_in=True)
+            if file := self.running.text(path, program.cwd, sure=False):
+                self.run_code(file, program, state, taken_in=True)
                 return
         names = tuple(path.removeprefix(f"{folder}/") for path in candidates) if folder else candidates
-        if file := self._searched_for(names, run, state):
-            self.run_code(file, run, state, taken_in=True)
+        if file := self._searched_for(names, program, state):
+            self.run_code(file, program, state, taken_in=True)
 
-    def _scripts_at(self, word: str, run: ProgramRun, state: ShellState) -> list[FilePlace]:
+    def _scripts_at(self, word: str, program: ProgramRun, state: ShellState) -> list[FilePlace]:
         """The files with code that a word names: what this command wrote, else what lies there, else what is found."""
-        if (text := self.written.run_text(word, run.cwd)) is not None:
+        if (text := self.written.run_text(word, program.cwd)) is not None:
             return [FilePlace(word, word, text, made=True)]
-        if found := self.files_at(word, run):
+        if found := self.files_at(word, program):
             return found
-        file = self._searched_for((word,), run, state)
+        file = self._searched_for((word,), program, state)
         return [file] if file else []
 
-    def _searched_for(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState) -> FilePlace | None:
+    def _searched_for(self, candidates: tuple[str, ...], program: ProgramRun, state: ShellState) -> FilePlace | None:
         """The module that an agent put where variables or options have the interpreter look."""
-        for folder in code_files.searched(run, state.variables):
+        for folder in code_files.searched(program, state.variables):
             for path in candidates:
-                if self.running is not None and self.running.is_made_at(f"{folder}/{path}", run.cwd):
-                    return self.running.text(f"{folder}/{path}", run.cwd)
+                if self.running is not None and self.running.is_made_at(f"{folder}/{path}", program.cwd):
+                    return self.running.text(f"{folder}/{path}", program.cwd)
         return None
 
-    def acts_of_code(self, code: str, language: str, run: ProgramRun, state: ShellState) -> None:
+    def acts_of_code(self, code: str, language: str, program: ProgramRun, state: ShellState) -> None:
         """What the code of an interpreter does with programs."""
         before = kept_code.steps()
         parsed = interpreters.reading(code, language)
@@ -217,12 +219,12 @@ class CodeWalk(ChangeWalk):
         elif parsed is not None:
             state.work.spend(parsed.steps + PARSED.get(language, 0) * len(code))
         if parsed is not None:
-            self._deeds(parsed, state.fork(run.name), run.stdin)
+            self._deeds(parsed, state.fork(program.name), program.stdin)
         if parsed is None or not parsed.whole:
             if len(code) > code_sources.MAX_CODE and (self.here is None or self.here.made):
                 self.flaws.add("long")  # neither was it followed to its end, nor is all of it searched
             for text in code_commands.commands(code, language):
-                self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+                self.inner_text(text, replace(program, piped=False), state.fork(program.name))
 
     def _deeds(self, parsed: CodeReading, state: ShellState, stdin: StdinSource | None) -> None:
         for deed in parsed.deeds:
@@ -231,7 +233,7 @@ class CodeWalk(ChangeWalk):
             first = len(self.runs)
             self._start(deed, state, stdin)
             if deed.within is not None:
-                self.runs[first:] = [_filled(run, deed.within) for run in self.runs[first:]]
+                self.runs[first:] = [_filled(program, deed.within) for program in self.runs[first:]]
 
     def _start(self, deed: Deed, state: ShellState, stdin: StdinSource | None) -> None:
         """Runs the command or the program that code starts."""
@@ -243,10 +245,10 @@ class CodeWalk(ChangeWalk):
             self.text(deed.text, inner, feed, piped=False, pipeline=self.pipelines)
         else:
             name = program_name(deed.argv[0])
-            run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
-            self.run(replace(run, pipeline=self.pipelines), inner)
+            program = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
+            self.run(replace(program, pipeline=self.pipelines), inner)
 
-    def _client(self, run: ProgramRun, state: ShellState) -> None:
-        for word in (*run.argv[1:], known_text(run.stdin) or ""):
+    def _client(self, program: ProgramRun, state: ShellState) -> None:
+        for word in (*program.argv[1:], known_text(program.stdin) or ""):
             for text in sql_meta_commands.started(word):
-                self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+                self.inner_text(text, replace(program, piped=False), state.fork(program.name))

@@ -12,6 +12,6 @@ MAX_PARTNERS = 50
 """Programs that are compared with each other; comparing all would be quadratic."""
 
 
-def line_wrapper(run: ProgramRun) -> str:
+def line_wrapper(program: ProgramRun) -> str:
     """The wrapper that turns lines into words of this program."""
-    return next((name for name in run.via if name in _LIST_RUNNERS), "") if run.via else ""
+    return next((name for name in program.via if name in _LIST_RUNNERS), "") if program.via else ""

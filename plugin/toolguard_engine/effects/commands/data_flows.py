@@ -48,10 +48,10 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
     """The effects of combinations. `found`: those of the programs themselves."""
     names: set[str] = set()
     sockets = given = False
-    for run in reading.runs:
-        names.add(run.name)
-        given = given or bool(run.given)
-        for each in run.redirects:
+    for program in reading.runs:
+        names.add(program.name)
+        given = given or bool(program.given)
+        for each in program.redirects:
             sockets = sockets or each.target.startswith(SOCKET)
     if found or sockets:
         yield from exfiltrations(reading, found, where)
@@ -120,15 +120,17 @@ def _of_programs(
 
 def _mail_passed_on(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
     """Mail to a server for tests on this machine, whose port the same call forwards or which is only the default."""
-    local = [effect for effect in found if {"mail", "local"} <= effect.flags and effect.run is not None]
+    local = [effect for effect in found if {"mail", "local"} <= effect.flags and effect.program is not None]
     if not local:
         return
-    runs = [*reading.runs, *(effect.run for effect in found if effect.run is not None)]
+    runs = [*reading.runs, *(effect.program for effect in found if effect.program is not None)]
     forwarded = any(map(_forwards, runs))
     for effect in local:
-        code = (*effect.run.argv[1:], (effect.run.stdin and effect.run.stdin.text) or "") if effect.run else ()
+        code = (
+            (*effect.program.argv[1:], (effect.program.stdin and effect.program.stdin.text) or "") if effect.program else ()
+        )
         if forwarded or ("code" in effect.flags and any(_DEFAULT_SERVER.search(text[:MAX_CODE]) for text in code)):
-            yield Effect("send", effect.target, "remote", effect.flags - {"local"}, effect.run)
+            yield Effect("send", effect.target, "remote", effect.flags - {"local"}, effect.program)
             return
 
 
@@ -139,8 +141,10 @@ _DEFAULT_SERVER = lazy_re.compile(r"(?:\|\||\?\?)\s{0,3}[\"'`]?(?:localhost\b|12
 """The server or the port is another one if a variable says so."""
 
 
-def _forwards(run: ProgramRun) -> bool:
-    return run.name in _FORWARDERS or (run.name in ("ssh", "autossh") and any(map(_FORWARD.match, run.argv[1:24])))
+def _forwards(program: ProgramRun) -> bool:
+    return program.name in _FORWARDERS or (
+        program.name in ("ssh", "autossh") and any(map(_FORWARD.match, program.argv[1:24]))
+    )
 
 
 _TEXTS = frozenset({"commit", "tag", "notes", "issue", "pr", "mr", "gist", "release", "snippet", "comment", "api"})
@@ -148,29 +152,31 @@ _TEXTS = frozenset({"commit", "tag", "notes", "issue", "pr", "mr", "gist", "rele
 
 def _published(reading: Reading, where: Where) -> Iterator[Effect]:
     """Secrets in the text of a commit, an issue or a comment: `git commit -m "$(env)"`, `echo $TOKEN | gh gist create -`."""
-    for run in reading.runs:
-        if run.name not in _PUBLISHERS or _TEXTS.isdisjoint(run.argv[1:4]) or not (run.given or run.stdin):
+    for program in reading.runs:
+        if program.name not in _PUBLISHERS or _TEXTS.isdisjoint(program.argv[1:4]) or not (program.given or program.stdin):
             continue
-        feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
-        flags = frozenset[str]().union(*(data_flags(feed, where, run.cwd) for feed in feeds[:MAX_PARTNERS]))
+        feeds = [feed for _, feed in program.given] + ([program.stdin] if program.stdin is not None else [])
+        flags = frozenset[str]().union(*(data_flags(feed, where, program.cwd) for feed in feeds[:MAX_PARTNERS]))
         if flags & {"credentials", "secret"}:
-            yield Effect("exfiltrate", f"the text of {run.name} {run.argv[1]}", "remote", flags & {"secret"}, run)
+            yield Effect(
+                "exfiltrate", f"the text of {program.name} {program.argv[1]}", "remote", flags & {"secret"}, program
+            )
 
 
 def _killed(reading: Reading) -> Iterator[Effect]:
     """Ends processes that another program lists. Listing who listens on a port that the command names does not count."""
-    for run in reading.runs:
-        hander = line_wrapper(run) if run.name == "kill" else ""
+    for program in reading.runs:
+        hander = line_wrapper(program) if program.name == "kill" else ""
         if not hander:
-            if run.name == "kill" and any(feed.programs in _LISTS_ALL for _, feed in run.given):
-                yield Effect("kill-found", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), run)
+            if program.name == "kill" and any(feed.programs in _LISTS_ALL for _, feed in program.given):
+                yield Effect("kill-found", " ".join(program.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), program)
             continue
         feeders = [other for other in reading.runs if other.name == hander and other.stdin is not None]
         by_port = feeders and all(
             other.stdin is not None and other.stdin.programs == ("lsof",) and _of_port(reading) for other in feeders
         )
         if not by_port:
-            yield Effect("kill-found", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), run)
+            yield Effect("kill-found", " ".join(program.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), program)
             return
 
 
@@ -179,29 +185,29 @@ _LISTS_ALL = (("ps",), ("ps", "awk"), ("ps", "tail"), ("ps", "cut"))
 
 
 def _of_port(reading: Reading) -> bool:
-    return all(any(_PORT.match(word) for word in run.argv[1:]) for run in reading.runs if run.name == "lsof")
+    return all(any(_PORT.match(word) for word in program.argv[1:]) for program in reading.runs if program.name == "lsof")
 
 
 _PORT = lazy_re.compile(r"(?:-[tiTnPQ]{0,4})?i?(?:tcp|udp|TCP|UDP)?:[0-9]{1,5}\Z")
 
 
 def _stages(reading: Reading) -> Iterator[Effect]:
-    for run in reading.runs:
-        if run.name == "find" and any(_KEYS.search(word) for word in run.argv[1:24] if len(word) < MAX_SHOWN):
+    for program in reading.runs:
+        if program.name == "find" and any(_KEYS.search(word) for word in program.argv[1:24] if len(word) < MAX_SHOWN):
             for other in reading.runs:
                 if other.name in _COLLECTORS and ("find" in other.via or (other.via[-1:] in (("xargs",), ("parallel",)))):
-                    yield Effect("stage", " ".join(run.argv[1:8]), "credentials", frozenset(), other)
+                    yield Effect("stage", " ".join(program.argv[1:8]), "credentials", frozenset(), other)
                     break
 
 
 def _method_calls(reading: Reading) -> Iterator[Effect]:
-    for run in reading.runs[:8]:
-        head = run.argv[0]
+    for program in reading.runs[:8]:
+        head = program.argv[0]
         if (
             ("." in head or "::" in head)
             and "/" not in head
-            and ("broken" in reading.flaws or "(" in " ".join(run.argv[:6]))
+            and ("broken" in reading.flaws or "(" in " ".join(program.argv[:6]))
         ):
             yield from (
-                Effect("method", text[:MAX_SHOWN], "remote", frozenset({"bare"}), run) for text in methods(f"{head}('")
+                Effect("method", text[:MAX_SHOWN], "remote", frozenset({"bare"}), program) for text in methods(f"{head}('")
             )

@@ -104,11 +104,11 @@ _SILENT = program_catalogue.programs("silent") | {""}
 _NO_FLAGS: frozenset[str] = frozenset()
 _ENDLESS: dict[str, Callable[[ProgramRun], bool]] = {
     "yes": lambda _: True,
-    "cat": lambda run: any(word in run.argv for word in ("/dev/zero", "/dev/urandom", "/dev/random")),
+    "cat": lambda program: any(word in program.argv for word in ("/dev/zero", "/dev/urandom", "/dev/random")),
 }
 _HUGE = lazy_re.compile(r"(?:-c|--bytes=)?(?:\d{12,30}|\d{2,9}G(?:i?B)?|\d{1,9}[TPE](?:i?B)?)")
 _BOUNDLESS = _ENDLESS | {
-    "head": lambda run: _ENDLESS["cat"](run) and any(map(_HUGE.fullmatch, run.argv[1:])),
+    "head": lambda program: _ENDLESS["cat"](program) and any(map(_HUGE.fullmatch, program.argv[1:])),
     "tail": _ENDLESS["cat"],
 }
 """Programs that fill a disk with their output."""
@@ -125,22 +125,22 @@ def effects(  # noqa: PLR0912 - a case for each combination
     found: list[Effect] = []
     searches: dict[tuple[str, ...], ProgramRun] = {}
     of_files = False
-    for at, run in enumerate(seen.runs):
-        name = run.name
-        of_files = of_files or run.origin is not None
-        if name not in _READ and (len(run.argv) > 1 or run.stdin is not None):
-            found += handed_keys.effects(run, where)
+    for at, program in enumerate(seen.runs):
+        name = program.name
+        of_files = of_files or program.origin is not None
+        if name not in _READ and (len(program.argv) > 1 or program.stdin is not None):
+            found += handed_keys.effects(program, where)
             if name not in _KNOWN:
                 found += _of_unknown(seen.runs, at, where)
         if name in _SEARCHERS:
-            searches[(*run.via, name)] = run
+            searches[(*program.via, name)] = program
         acts = _acts(name) if name not in PROGRAMS else PROGRAMS[name]
-        if not acts and not run.redirects and not run.assigns:
+        if not acts and not program.redirects and not program.assigns:
             continue  # most programs
-        for effect in _of(run, acts, where):
+        for effect in _of(program, acts, where):
             work.spend(EFFECT + (GLOB if "*" in effect.target or "[" in effect.target else 0))
             if searches and effect.target.endswith(UNKNOWN):
-                found += _on_finds(effect, run, searches, where)
+                found += _on_finds(effect, program, searches, where)
             else:
                 found.append(effect)
             if len(found) > MAX_PATHS:
@@ -176,10 +176,10 @@ _SEVERE_KINDS = frozenset(["device-write", "format", "send", "copy-out", "remote
 def _severe(runs: tuple[ProgramRun, ...], where: Where) -> Iterator[Effect]:
     """Severe effects after the limit of a flood, so that padding hides nothing."""
     count = 0
-    for run in runs:
-        if _plain(run.name) not in PROGRAMS and not run.redirects:
+    for program in runs:
+        if _plain(program.name) not in PROGRAMS and not program.redirects:
             continue
-        for effect in _of(run, _acts(run.name), where):
+        for effect in _of(program, _acts(program.name), where):
             if effect.kind in _SEVERE_KINDS or effect.place in ("root", "home", "device", "credentials"):
                 yield effect
                 count += 1
@@ -205,53 +205,53 @@ def _acts(name: str) -> tuple[Act, ...]:
     return PROGRAMS.get(_plain(name)) or ((gateway_programs.done,) if "claw" in name.lower() else ())
 
 
-def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect]:
-    if acts and "@" in run.name and "claw" not in run.name.lower():
-        named = replace(run, name=_plain(run.name))
-        yield from (replace(effect, run=run) for act in acts for effect in act(named, where))
+def _of(program: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect]:
+    if acts and "@" in program.name and "claw" not in program.name.lower():
+        named = replace(program, name=_plain(program.name))
+        yield from (replace(effect, program=program) for act in acts for effect in act(named, where))
     else:
         for act in acts:
-            yield from act(run, where)
-    if run.redirects:
-        yield from _redirected(run, where)
-    if run.name == "tee" and _passes_on_without_end(run):
-        found = (effect_on("fills", word, run, where) for word in run.words.texts)
+            yield from act(program, where)
+    if program.redirects:
+        yield from _redirected(program, where)
+    if program.name == "tee" and _passes_on_without_end(program):
+        found = (effect_on("fills", word, program, where) for word in program.words.texts)
         yield from (each for each in found if each.place not in ("null", "device"))
-    for name, value in run.assigns:
-        yield from system_programs.assigned(name, value, run)
+    for name, value in program.assigns:
+        yield from system_programs.assigned(name, value, program)
 
 
-def _printed_without_end(run: ProgramRun, printing: str, redirect: Redirect, where: Where) -> Iterator[Effect]:
+def _printed_without_end(program: ProgramRun, printing: str, redirect: Redirect, where: Where) -> Iterator[Effect]:
     """The effect of a program that never stops printing."""
-    if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](run):
-        yield Effect("load", run.name, "", _NO_FLAGS, run)
+    if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](program):
+        yield Effect("load", program.name, "", _NO_FLAGS, program)
     elif redirect.kind in _INTO_FILES and (
-        (printing in _BOUNDLESS and _BOUNDLESS[printing](run)) or _passes_on_without_end(run)
+        (printing in _BOUNDLESS and _BOUNDLESS[printing](program)) or _passes_on_without_end(program)
     ):
-        yield effect_on("fills", redirect.target, run, where)
+        yield effect_on("fills", redirect.target, program, where)
 
 
-def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    printing = started(run.argv) if run.name in WRAPPERS else run.name
-    for redirect in run.redirects:
-        yield from _printed_without_end(run, printing, redirect, where)
+def _redirected(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    printing = started(program.argv) if program.name in WRAPPERS else program.name
+    for redirect in program.redirects:
+        yield from _printed_without_end(program, printing, redirect, where)
         if redirect.kind == "text" or redirect.target in _NOTHING:
             continue
         if redirect.kind == "read":
-            yield from secrets_read([redirect.target], run, where)
+            yield from secrets_read([redirect.target], program, where)
         elif redirect.kind == "append":
-            plain = ("plain-lines",) if adds_plain_lines(redirect.target, run) else ()
-            yield from write_effects(redirect.target, run, where, "append", *plain, *_code_of_python(redirect, run))
-        elif _prints_nothing(run, redirect):
-            yield effect_on("empty", redirect.target, run, where)
+            plain = ("plain-lines",) if adds_plain_lines(redirect.target, program) else ()
+            yield from write_effects(redirect.target, program, where, "append", *plain, *_code_of_python(redirect, program))
+        elif _prints_nothing(program, redirect):
+            yield effect_on("empty", redirect.target, program, where)
         else:
-            yield from write_effects(redirect.target, run, where, "truncates", *_code_of_python(redirect, run))
+            yield from write_effects(redirect.target, program, where, "truncates", *_code_of_python(redirect, program))
 
 
-def _passes_on_without_end(run: ProgramRun) -> bool:
+def _passes_on_without_end(program: ProgramRun) -> bool:
     """Whether the output is an input that never ends, in whatever form: `yes | tee f`, `tr a b < /dev/zero > f`."""
-    feed = run.stdin
-    if feed is None or run.name not in _PASSING_ON or not _PASSING_ON.issuperset(feed.programs[1:]):
+    feed = program.stdin
+    if feed is None or program.name not in _PASSING_ON or not _PASSING_ON.issuperset(feed.programs[1:]):
         return False
     first = feed.programs[:1]
     return first == ("yes",) or (not _NEVER_EMPTY.isdisjoint(feed.files) and _PASSING_ON.issuperset(first))
@@ -261,24 +261,24 @@ _NEVER_EMPTY = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
 _PASSING_ON = frozenset(["cat", "tee", "tr", "base64", "base32", "nl", "rev", "gzip", "xz", "zstd"])
 
 
-def _code_of_python(redirect: Redirect, run: ProgramRun) -> tuple[str, ...]:
-    return ("imports",) if starts_python(redirect.target, run) else ()
+def _code_of_python(redirect: Redirect, program: ProgramRun) -> tuple[str, ...]:
+    return ("imports",) if starts_python(redirect.target, program) else ()
 
 
-def _prints_nothing(run: ProgramRun, redirect: Redirect) -> bool:
+def _prints_nothing(program: ProgramRun, redirect: Redirect) -> bool:
     """Whether the file will be empty: `> f`, `: > f`, `echo -n > f`, `cat /dev/null > f`."""
-    if run.name in _SILENT:
+    if program.name in _SILENT:
         return not redirect.fd or redirect.fd == "1"
-    return run.argv[1:] in (("-n",), ("",), ("/dev/null",), ("-n", "")) and run.name in _TEXT_PRINTERS
+    return program.argv[1:] in (("-n",), ("",), ("/dev/null",), ("-n", "")) and program.name in _TEXT_PRINTERS
 
 
 def _on_finds(
-    effect: Effect, run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun], where: Where
+    effect: Effect, program: ProgramRun, searches: dict[tuple[str, ...], ProgramRun], where: Where
 ) -> Iterator[Effect]:
     """An effect on what a search finds: it starts the program, `while read` takes its lines, or a variable keeps them."""
-    if run.via and (around := _search_around(run, searches)):
+    if program.via and (around := _search_around(program, searches)):
         yield _searched(effect, around, where)
-    elif effect.target == UNKNOWN and _loses(effect) and (search := _search_before(run, searches)):
+    elif effect.target == UNKNOWN and _loses(effect) and (search := _search_before(program, searches)):
         for folder in file_readers.search_roots(search)[:_MOST_ROOTS] or ["."]:
             yield _searched(replace(effect, target=f"{folder}/{UNKNOWN}"), search, where)
     else:
@@ -294,19 +294,21 @@ _HANDING = program_catalogue.programs("list_runner")
 _MOST_ROOTS = 8
 
 
-def _search_before(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
+def _search_before(program: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
     """The search whose lines the program may be given: through its input, or from a substitution before it."""
-    if run.via and not _HANDING.isdisjoint(run.via):
+    if program.via and not _HANDING.isdisjoint(program.via):
         return next(reversed(searches.values()))
-    feeding = [name for feed in (run.stdin, *(feed for _, feed in run.given)) if feed is not None for name in feed.programs]
+    feeding = [
+        name for feed in (program.stdin, *(feed for _, feed in program.given)) if feed is not None for name in feed.programs
+    ]
     return next((searches[key] for key in reversed(searches) if key[-1] in feeding or key[-2:-1] == ("$()",)), None)
 
 
-def _search_around(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
+def _search_around(program: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
     """The search that starts this program, perhaps through other programs."""
-    for end in range(len(run.via), 0, -1):
-        if run.via[:end] in searches:
-            return searches[run.via[:end]]
+    for end in range(len(program.via), 0, -1):
+        if program.via[:end] in searches:
+            return searches[program.via[:end]]
     return None
 
 

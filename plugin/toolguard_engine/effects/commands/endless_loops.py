@@ -108,8 +108,8 @@ def counted(loop: Group, runs: list[ProgramRun]) -> bool:
     """Whether `for` counts to a large number, as far as the program that counts says it, and waits for no round."""
     if not all(map(_only_starts, loop.bodies)):
         return False
-    counters = (run for run in islice(reversed(runs), _LAST) if run.name in _COUNTERS)
-    return any(_counts_to(run.argv[-1], MANY) for run in counters)
+    counters = (program for program in islice(reversed(runs), _LAST) if program.name in _COUNTERS)
+    return any(_counts_to(program.argv[-1], MANY) for program in counters)
 
 
 def _only_starts(body: Script) -> bool:

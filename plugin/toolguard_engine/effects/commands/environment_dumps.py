@@ -22,18 +22,18 @@ _OF_CODE = lazy_re.compile(
 )
 
 
-def shows(run: ProgramRun) -> bool:
+def shows(program: ProgramRun) -> bool:
     """Whether this program prints all variables of the environment, not single ones that it names."""
-    words = run.argv[1:_MAX_WORDS]
-    if run.name in _LISTERS:
-        return not words or (not run.words.texts and run.words.has("-x", "-p", "-e", "-v"))
-    if run.name in _FILTERS:
+    words = program.argv[1:_MAX_WORDS]
+    if program.name in _LISTERS:
+        return not words or (not program.words.texts and program.words.has("-x", "-p", "-e", "-v"))
+    if program.name in _FILTERS:
         return any(
             _OF_JSON.search(word[:_MAX_CODE]) is not None
-            for before, word in zip(run.argv, words, strict=False)
+            for before, word in zip(program.argv, words, strict=False)
             if not before.startswith("--") or before in _ALONE
         )
-    return language(run.name) != "" and any(_OF_CODE.search(word[:_MAX_CODE]) is not None for word in words)
+    return language(program.name) != "" and any(_OF_CODE.search(word[:_MAX_CODE]) is not None for word in words)
 
 
 _INSPECTS: Final = r"(?:container )?inspect\b(?!.*--format(?!.*Env))"
@@ -61,10 +61,10 @@ _SECRET_COMMANDS: Final = {
 """Programs and their commands that print kept secrets, or all variables of a container."""
 
 
-def shows_secret(run: ProgramRun) -> bool:
+def shows_secret(program: ProgramRun) -> bool:
     """Whether this program prints secrets that it keeps, as `aws secretsmanager get-secret-value` does."""
-    pattern = _SECRET_COMMANDS.get(run.name)
-    return pattern is not None and re.match(pattern, " ".join(run.argv[1:_MAX_WORDS])[:_MAX_CODE]) is not None
+    pattern = _SECRET_COMMANDS.get(program.name)
+    return pattern is not None and re.match(pattern, " ".join(program.argv[1:_MAX_WORDS])[:_MAX_CODE]) is not None
 
 
 _ALONE = frozenset(["--null-input", "--raw-output", "--compact-output", "--sort-keys", "--tab"])

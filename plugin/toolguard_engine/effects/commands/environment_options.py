@@ -16,14 +16,14 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
 MAX_OPTIONS = 40
 
 
-def with_options(run: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]) -> ProgramRun:
+def with_options(program: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]) -> ProgramRun:
     """The program with the options that its variables hold, behind its own words. `variables`: those of the shell."""
-    names = _VARIABLES.get(run.name)
+    names = _VARIABLES.get(program.name)
     if names is None:
-        return run
-    own = dict(run.assigns)
+        return program
+    own = dict(program.assigns)
     values = [own.get(name) or variables.get(name, "") for name in names]
     more = tuple(word for value in values if isinstance(value, str) for word in value.split())[:MAX_OPTIONS]
-    if not more or run.argv[-len(more) :] == more:
-        return run
-    return replace(run, argv=(*run.argv, *more))
+    if not more or program.argv[-len(more) :] == more:
+        return program
+    return replace(program, argv=(*program.argv, *more))

@@ -48,10 +48,10 @@ def counted(found: Sequence[Effect], where: Where) -> tuple[Effect, ...]:
 
 
 def _counts(effect: Effect, where: Where, own: frozenset[str]) -> bool:
-    run = effect.run
-    if run is None or (file := run.origin) is None:
+    program = effect.program
+    if program is None or (file := program.origin) is None:
         return True
-    if effect.kind == "delete" and _clears_output(effect, run, file, where):
+    if effect.kind == "delete" and _clears_output(effect, program, file, where):
         return False
     if file.made:
         return True
@@ -61,7 +61,7 @@ def _counts(effect: Effect, where: Where, own: frozenset[str]) -> bool:
         return {"unknown", "variable"}.isdisjoint(effect.flags) or not {"fetched", "decoded"}.isdisjoint(effect.flags)
     if effect.kind == "remote-shell" and effect.target == code_search.clip(file.text):
         return code_connections.connects_shell_nearby(file.text)
-    if file.path in own and _asks_it(effect, run):
+    if file.path in own and _asks_it(effect, program):
         return False
     return effect.kind not in _ON_PATHS or not _is_guess(effect, where)
 
@@ -77,12 +77,12 @@ def _is_guess(effect: Effect, where: Where) -> bool:
     return not known.startswith(("~/", f"{where.home}/" if where.home else "~/"))
 
 
-def _clears_output(effect: Effect, run: ProgramRun, file: FilePlace, where: Where) -> bool:
+def _clears_output(effect: Effect, program: ProgramRun, file: FilePlace, where: Where) -> bool:
     """Whether it deletes a folder of the project that the file belongs to, as a build does before it starts from scratch."""
-    if effect.place != "in-workspace" or UNKNOWN in effect.target + run.cwd or "*" in effect.target:
+    if effect.place != "in-workspace" or UNKNOWN in effect.target + program.cwd or "*" in effect.target:
         return False
-    above, _, name = normal(effect.target, where, run.cwd).rpartition("/")
-    builds = not _BUILDERS.isdisjoint(run.via)
+    above, _, name = normal(effect.target, where, program.cwd).rpartition("/")
+    builds = not _BUILDERS.isdisjoint(program.via)
     if file.made:
         return builds and name in _OUTPUTS
     root = file.path.rpartition("/")[0]
@@ -93,30 +93,30 @@ def _clears_output(effect: Effect, run: ProgramRun, file: FilePlace, where: Wher
     return name not in _SOURCES and f"{above}/".startswith(f"{root}/")
 
 
-def _substituted_in(run: ProgramRun) -> str:
+def _substituted_in(program: ProgramRun) -> str:
     """The file in whose substitution a program runs; empty for any other."""
-    return run.origin.path if run.origin is not None and "$()" in run.via else ""
+    return program.origin.path if program.origin is not None and "$()" in program.via else ""
 
 
 def _asking_own_service(found: Sequence[Effect]) -> Iterator[str]:
     """The files that read several values of one configuration with keys, and ask an address that they do not name."""
-    leaks = [each.run for each in found if each.kind == "exfiltrate" and each.run is not None]
+    leaks = [each.program for each in found if each.kind == "exfiltrate" and each.program is not None]
     read: dict[str, list[str]] = {}
     for effect in found if leaks and all(map(_is_open, leaks)) else ():
-        if effect.kind == "read" and effect.place == "credentials" and effect.run is not None:
-            read.setdefault(_substituted_in(effect.run), []).append(effect.target)
+        if effect.kind == "read" and effect.place == "credentials" and effect.program is not None:
+            read.setdefault(_substituted_in(effect.program), []).append(effect.target)
     for path, targets in read.items():
         if path and "" not in read and len(set(targets)) == 1 and len(targets) >= _ENOUGH and targets[0].endswith(_CONFIGS):
             yield path
 
 
-def _asks_it(effect: Effect, run: ProgramRun) -> bool:
+def _asks_it(effect: Effect, program: ProgramRun) -> bool:
     if effect.kind in ("send", "http"):
-        return _is_open(run) and "file" not in effect.flags
-    return effect.kind == "exfiltrate" or (effect.kind == "read" and "$()" in run.via)
+        return _is_open(program) and "file" not in effect.flags
+    return effect.kind == "exfiltrate" or (effect.kind == "read" and "$()" in program.via)
 
 
-def _is_open(run: ProgramRun) -> bool:
+def _is_open(program: ProgramRun) -> bool:
     """Whether a request goes to an address that the command does not name."""
-    words = run.argv[1:]
+    words = program.argv[1:]
     return not any("://" in word for word in words) and any(word.startswith(UNKNOWN) for word in words)

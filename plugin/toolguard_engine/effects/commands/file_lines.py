@@ -27,7 +27,7 @@ def run_lines(  # noqa: PLR0913 - what is run, and how it is read
     file: FilePlace,
     read: Callable[[str], Lines],
     state: ShellState,
-    run: ProgramRun,
+    program: ProgramRun,
     key: str = "",
     *,
     sure: bool = True,
@@ -50,7 +50,7 @@ def run_lines(  # noqa: PLR0913 - what is run, and how it is read
             inner.flaws.add("long")
         for at, text in lines[:MAX_LINES]:
             inner.here = replace(file, at=at)
-            inner.text(text, state.fork(run.name) if forks else state.fork(), None, piped=False, pipeline=0)
+            inner.text(text, state.fork(program.name) if forks else state.fork(), None, piped=False, pipeline=0)
     except FAILURES:
         inner.flaws.add("intricate")
     if len(file.text) > MAX_TEXT:

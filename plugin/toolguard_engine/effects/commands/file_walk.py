@@ -61,98 +61,100 @@ def _may_be_path(word: str) -> bool:
 class FileWalk(WalkState):
     """Walks the shell scripts that programs run from files."""
 
-    def _own(self, run: ProgramRun, state: ShellState) -> str | None:
+    def _own(self, program: ProgramRun, state: ShellState) -> str | None:
         """The content of a program that this command wrote itself, or the text that its unknown name was derived from."""
-        word = run.argv[0]
-        if run.given and run.given[0][0] == 0 and word == UNKNOWN and (was := run.given[0][1].was):
-            return " ".join((was.rstrip("\n"), *map(quote, run.argv[1:])))
+        word = program.argv[0]
+        if program.given and program.given[0][0] == 0 and word == UNKNOWN and (was := program.given[0][1].was):
+            return " ".join((was.rstrip("\n"), *map(quote, program.argv[1:])))
         if not self.written.texts:
             return None
         if "/" in word or UNKNOWN in word or guesses.is_open(word):
-            return self.written.run_text(word, run.cwd)
-        if "PATH" in state.variables or any(variable == "PATH" for variable, _ in run.assigns):
+            return self.written.run_text(word, program.cwd)
+        if "PATH" in state.variables or any(variable == "PATH" for variable, _ in program.assigns):
             return next((text for place, text in self.written.texts.items() if last_part(place) == word), None)
         return None
 
-    def _program_files(self, run: ProgramRun) -> list[FilePlace]:
+    def _program_files(self, program: ProgramRun) -> list[FilePlace]:
         """The scripts on this machine that are started by their path, which may have wildcards."""
-        if self.running is None or is_away(run):
+        if self.running is None or is_away(program):
             return []
-        name = run.name
+        name = program.name
         known_name = name in self.specials or name in WRAPPERS or name in interpreters.PROGRAMS or is_interpreter(name)
-        word = run.argv[0]
-        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):
+        word = program.argv[0]
+        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(program.via):
             word = f"{word[: -len(UNKNOWN)] or './'}**"
-        meant = self.running.meant(word, run.cwd) if GLOB.search(word) else ()
-        found = (self.running.program(each, run.cwd, known=known_name) for each in meant or (run.argv[0],))
+        meant = self.running.meant(word, program.cwd) if GLOB.search(word) else ()
+        found = (self.running.program(each, program.cwd, known=known_name) for each in meant or (program.argv[0],))
         return [each for each in found if each is not None]
 
-    def _on_path(self, run: ProgramRun, state: ShellState) -> list[FilePlace]:
+    def _on_path(self, program: ProgramRun, state: ShellState) -> list[FilePlace]:
         """The script that an agent put where the command looks for programs."""
-        found = str(dict(run.assigns).get("PATH") or state.variables.get("PATH", ""))
-        if self.running is None or is_away(run):
+        found = str(dict(program.assigns).get("PATH") or state.variables.get("PATH", ""))
+        if self.running is None or is_away(program):
             return []
         folders = found.split(":")[:MAX_FED] if found else []
-        if not RUN_PACKAGES.isdisjoint(run.via):
-            folders += [f"{folder}/node_modules/.bin" for folder in self.running.above(run.cwd)]
+        if not RUN_PACKAGES.isdisjoint(program.via):
+            folders += [f"{folder}/node_modules/.bin" for folder in self.running.above(program.cwd)]
         for folder in folders:
-            path = f"{folder or '.'}/{run.argv[0]}"
+            path = f"{folder or '.'}/{program.argv[0]}"
             if self.running.later.loops and not folder.startswith(_SYSTEM_PATHS):
-                self.will_run(path, replace(run, argv=(path,)))
-            if self.running.is_made_at(path, run.cwd):
-                return list(filter(None, (self.running.text(path, run.cwd),)))
+                self.will_run(path, replace(program, argv=(path,)))
+            if self.running.is_made_at(path, program.cwd):
+                return list(filter(None, (self.running.text(path, program.cwd),)))
         return []
 
-    def will_run(self, word: str, run: ProgramRun) -> None:
+    def will_run(self, word: str, program: ProgramRun) -> None:
         """A script is run by its name. In a file that no agent made, that is ordinary."""
-        if self.running is not None and not is_away(run) and (self.here is None or self.here.made):
-            is_own_path = word == run.argv[0]
-            runner = "" if is_own_path else run.name
-            self.running.will_run(word, run.cwd, runner, line_by_line=is_own_path or run.name in _SHELL_LIKE)
-            is_written = bool(self.written.texts) and self.written.text(word, run.cwd) is not None
+        if self.running is not None and not is_away(program) and (self.here is None or self.here.made):
+            is_own_path = word == program.argv[0]
+            runner = "" if is_own_path else program.name
+            self.running.will_run(word, program.cwd, runner, line_by_line=is_own_path or program.name in _SHELL_LIKE)
+            is_written = bool(self.written.texts) and self.written.text(word, program.cwd) is not None
             if is_written or self.running.has_copied:
-                self.running.may_lie_there(word, run, is_written=is_written)
+                self.running.may_lie_there(word, program, is_written=is_written)
 
-    def will_run_all(self, paths: tuple[str, ...], run: ProgramRun) -> None:
+    def will_run_all(self, paths: tuple[str, ...], program: ProgramRun) -> None:
         """The same for files that a program reads by itself, which this command does not write; `paths`: absolute ones."""
         if self.running is not None and (self.here is None or self.here.made):
-            self.running.will_run_all(paths, run, line_by_line=run.name in _SHELL_LIKE)
+            self.running.will_run_all(paths, program, line_by_line=program.name in _SHELL_LIKE)
 
-    def will_run_input(self, run: ProgramRun) -> None:
+    def will_run_input(self, program: ProgramRun) -> None:
         """The same of files that are run through the standard input."""
-        self.will_run_made(run)
-        if run.stdin is not None and _PASSING.issuperset(run.stdin.programs):
-            for path in run.stdin.files[:MAX_FED]:
-                self.will_run(path, run)
+        self.will_run_made(program)
+        if program.stdin is not None and _PASSING.issuperset(program.stdin.programs):
+            for path in program.stdin.files[:MAX_FED]:
+                self.will_run(path, program)
 
-    def will_run_made(self, run: ProgramRun) -> None:
+    def will_run_made(self, program: ProgramRun) -> None:
         """A program runs its input, or a word that other programs have printed: the files that these may have read."""
-        if self.running is None or is_away(run):
+        if self.running is None or is_away(program):
             return
-        feeds = [feed for feed in (run.stdin, *(each for _, each in run.given)) if feed is not None and feed.programs]
-        files = [path for feed in (*feeds, run.stdin) if feed is not None for path in feed.files]
+        feeds = [
+            feed for feed in (program.stdin, *(each for _, each in program.given)) if feed is not None and feed.programs
+        ]
+        files = [path for feed in (*feeds, program.stdin) if feed is not None for path in feed.files]
         for each in self.runs[-MAX_SOURCES:] if feeds else ():
-            if (each.piped and each.pipeline == run.pipeline) or "$()" in each.via[len(run.via) :]:
+            if (each.piped and each.pipeline == program.pipeline) or "$()" in each.via[len(program.via) :]:
                 files += [word for word in each.argv[1:] if word[:1] != "-"]
-        if run.name.startswith(UNKNOWN) or run.name == "eval" or UNKNOWN in run.argv:
+        if program.name.startswith(UNKNOWN) or program.name == "eval" or UNKNOWN in program.argv:
             files += self.running.later.in_variables
-        self.running.feeds(list(dict.fromkeys(files)), run.name, run.cwd)
+        self.running.feeds(list(dict.fromkeys(files)), program.name, program.cwd)
 
-    def file_at(self, path: str, run: ProgramRun) -> FilePlace | None:
+    def file_at(self, path: str, program: ProgramRun) -> FilePlace | None:
         """A file on this machine that a program runs."""
-        return None if self.running is None or is_away(run) else self.running.text(path, run.cwd)
+        return None if self.running is None or is_away(program) else self.running.text(path, program.cwd)
 
-    def files_at(self, word: str, run: ProgramRun) -> list[FilePlace]:
+    def files_at(self, word: str, program: ProgramRun) -> list[FilePlace]:
         """The files that a word names, which may have wildcards."""
         if self.running is None or not (UNKNOWN in word or GLOB.search(word)):
-            return [file] if (file := self.file_at(word, run)) else []
-        if is_away(run):
+            return [file] if (file := self.file_at(word, program)) else []
+        if is_away(program):
             return []
         if not word.replace(UNKNOWN, "").strip("./"):
-            return self._files_named_by_others(run)
-        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):  # `find x -exec sh {} +`
+            return self._files_named_by_others(program)
+        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(program.via):  # `find x -exec sh {} +`
             word = f"{word[: -len(UNKNOWN)]}**"
-        return self._files_meant(word, run.cwd)
+        return self._files_meant(word, program.cwd)
 
     def _files_meant(self, pattern: str, cwd: str) -> list[FilePlace]:
         """The files that agents made and that a pattern means."""
@@ -160,13 +162,13 @@ class FileWalk(WalkState):
         found = running.meant(pattern, cwd) if running is not None else []
         return [file for path in found if running is not None and (file := running.text(path, cwd))]
 
-    def _files_named_by_others(self, run: ProgramRun) -> list[FilePlace]:
+    def _files_named_by_others(self, program: ProgramRun) -> list[FilePlace]:
         """The files of agents that a word may name which other programs print, as in `find x -type f | xargs sh`: those that
         the words of these programs mean, and those below the folders that they name, or below the folder where they run."""
-        if self.running is None or self.running.was_empty or is_away(run):
+        if self.running is None or self.running.was_empty or is_away(program):
             return []
         found: dict[str, FilePlace] = {}
-        for each in self._printers(run):
+        for each in self._printers(program):
             names = [value for option, value in pairwise(each.argv) if option in _NAMING]
             words = [word for word in each.argv[1:] if word not in names and _may_be_path(word)]
             meant = [file for word in words for file in self._files_below(word, each.cwd)]
@@ -180,15 +182,17 @@ class FileWalk(WalkState):
                     found[file.path] = file
         return list(found.values())
 
-    def _files_shown_by_others(self, run: ProgramRun) -> list[FilePlace]:
+    def _files_shown_by_others(self, program: ProgramRun) -> list[FilePlace]:
         """The files that the words of programs mean whose output runs, as in `grep . x | sh`."""
-        words = dict.fromkeys((word, each.cwd) for each in self._printers(run) for word in each.argv[1:] if word[:1] != "-")
+        words = dict.fromkeys(
+            (word, each.cwd) for each in self._printers(program) for word in each.argv[1:] if word[:1] != "-"
+        )
         return [file for word, cwd in words for file in self._files_below(word, cwd, deep=False)]
 
-    def _printers(self, run: ProgramRun) -> Iterator[ProgramRun]:
+    def _printers(self, program: ProgramRun) -> Iterator[ProgramRun]:
         """The programs that may have printed what another one runs, or that find it."""
         for each in self.runs[-MAX_SOURCES:]:
-            is_around = each.name in run.via
+            is_around = each.name in program.via
             is_printer = each.name in _FINDERS if is_around else each.piped or "$()" in each.via
             if is_printer and each.name not in _NAMES_NOTHING:
                 yield each
@@ -204,34 +208,36 @@ class FileWalk(WalkState):
             found = [] if file is None else [file]
         return found or (self._files_meant(f"{word}/**", cwd) if deep else [])
 
-    def fed_files(self, run: ProgramRun) -> list[FilePlace]:
+    def fed_files(self, program: ProgramRun) -> list[FilePlace]:
         """The files that reach a program as they are: `sh < x`, `cat x | sh`."""
-        return self.passed_on(run.stdin, run)
+        return self.passed_on(program.stdin, program)
 
-    def given_files(self, run: ProgramRun, at: int) -> list[FilePlace]:
+    def given_files(self, program: ProgramRun, at: int) -> list[FilePlace]:
         """The same for a word: `sh -c "$(cat x)"`, `sh <(cat x)`."""
-        return self.passed_on(next((feed for position, feed in run.given if position == at), None), run)
+        return self.passed_on(next((feed for position, feed in program.given if position == at), None), program)
 
-    def passed_on(self, feed: StdinSource | None, run: ProgramRun) -> list[FilePlace]:
+    def passed_on(self, feed: StdinSource | None, program: ProgramRun) -> list[FilePlace]:
         if self.running is None or feed is None or feed.text is not None:
             return []
         if not _PASSING.issuperset(feed.programs):
             is_shown = _SAYING.issuperset(feed.programs) and not self.running.was_empty
-            return self._files_shown_by_others(run) if is_shown else []
+            return self._files_shown_by_others(program) if is_shown else []
         if len(feed.files) > MAX_FED and (self.here is None or self.here.made):
             self.flaws.add("long")
-        return [file for path in feed.files[:MAX_FED] for file in self.files_at(path, run)]
+        return [file for path in feed.files[:MAX_FED] for file in self.files_at(path, program)]
 
-    def run_file(self, file: FilePlace, run: ProgramRun, state: ShellState, stdin: StdinSource | None = None) -> StdinSource:
+    def run_file(
+        self, file: FilePlace, program: ProgramRun, state: ShellState, stdin: StdinSource | None = None
+    ) -> StdinSource:
         """Runs the content of a file as shell commands, within limits of its own."""
         running = self.running
         if running is None or not running.enter(file):
-            return StdinSource(None, (run.name,))
+            return StdinSource(None, (program.name,))
         inner = type(self)(self.specials, running, file)
         inner.goes_on_from(self)
         outer, state.work = state.work, running.work
         try:
-            feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
+            feed = inner.text(file.text, state, stdin, piped=program.piped, pipeline=program.pipeline)
         except FAILURES:  # of `text` itself: a flaw of this file, as everything that fails in it
             inner.flaws.add("intricate")
             feed = StdinSource(None)
@@ -242,24 +248,24 @@ class FileWalk(WalkState):
         self.takes_flaws(inner, inner.flaws if file.made else set())
         return feed
 
-    def scripted(self, script: str | FilePlace, run: ProgramRun, inner: ShellState) -> StdinSource:
+    def scripted(self, script: str | FilePlace, program: ProgramRun, inner: ShellState) -> StdinSource:
         """A script that is started by its name."""
         name = _shebang(script if isinstance(script, str) else script.text)
         if not name:
-            inner.args = run.argv
+            inner.args = program.argv
             if not isinstance(script, str):
-                return self.run_file(script, run, inner, run.stdin)
-            return self.text(script, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
+                return self.run_file(script, program, inner, program.stdin)
+            return self.text(script, inner, program.stdin, piped=program.piped, pipeline=program.pipeline)
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
             return StdinSource(None)
         self.wrapped += 1
-        feed = self.run(replace(run, argv=(name, *run.argv), name=name), inner)
+        feed = self.run(replace(program, argv=(name, *program.argv), name=name), inner)
         self.wrapped -= 1
         return feed
 
-    def unknown(self, run: ProgramRun, at: int) -> str:
+    def unknown(self, program: ProgramRun, at: int) -> str:
         """A word that will be run as text; if it is unknown, after the text that it was derived from."""
-        word = run.argv[at]
-        was = next((feed.was for position, feed in run.given if position == at), None) if word == UNKNOWN else None
+        word = program.argv[at]
+        was = next((feed.was for position, feed in program.given if position == at), None) if word == UNKNOWN else None
         return f"{was}\n{UNKNOWN}" if was else word

@@ -13,11 +13,14 @@ NAMES = (_COUNT, _PARAMETERS)
 """Without these, the variables give no settings."""
 
 
-def settings(run: ProgramRun, state: ShellState) -> list[str]:
+def settings(program: ProgramRun, state: ShellState) -> list[str]:
     """The words of `-c KEY=VALUE` for all of them."""
-    given = [value.text for value in run.words.values("--config-env")][:MAX_SETTINGS]
+    given = [value.text for value in program.words.values("--config-env")][:MAX_SETTINGS]
     values = {name: value for name, value in state.variables.items() if given or name.startswith("GIT_CONFIG")}
-    known = {**{name: value if isinstance(value, str) else value[0] for name, value in values.items()}, **dict(run.assigns)}
+    known = {
+        **{name: value if isinstance(value, str) else value[0] for name, value in values.items()},
+        **dict(program.assigns),
+    }
     found = []
     if _COUNT in known:
         numbers = [name.removeprefix(_KEY) for name in known if name.startswith(_KEY)][:MAX_SETTINGS]

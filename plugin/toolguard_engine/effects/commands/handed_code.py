@@ -119,31 +119,31 @@ _RUNS = lazy_re.compile(
 """Options by whose names a program says that it runs or loads the value."""
 
 
-def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+def run_handed_code(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     """Code that an agent wrote and that is named to a program which nobody knows, or to an option that says that it runs."""
-    if not (run.argv[1:] or run.assigns) or is_away(run) or UNKNOWN in run.name:
+    if not (program.argv[1:] or program.assigns) or is_away(program) or UNKNOWN in program.name:
         return
-    if run.origin is not None and not run.origin.made:
+    if program.origin is not None and not program.origin.made:
         return
-    if "/" in run.argv[0] and _is_made(walk, run.argv[0], run):  # what it does is read
+    if "/" in program.argv[0] and _is_made(walk, program.argv[0], program):  # what it does is read
         return
-    given = _of_options(run) if _is_known(walk, run.name) else _of_all(run)
-    paths = (*given, *_of_variables(run))
+    given = _of_options(program) if _is_known(walk, program.name) else _of_all(program)
+    paths = (*given, *_of_variables(program))
     for path in dict.fromkeys(paths) if paths else ():
         ending = _ending(path)
         language = LANGUAGES_BY_ENDING.get(ending, "") if ending else "shell"
-        if path and language and not GLOB.search(path) and _is_made(walk, path, run):
-            _perhaps_run(walk, path, language, run, state)
+        if path and language and not GLOB.search(path) and _is_made(walk, path, program):
+            _perhaps_run(walk, path, language, program, state)
 
 
-def _perhaps_run(walk: Walk, path: str, language: str, run: ProgramRun, state: ShellState) -> None:
+def _perhaps_run(walk: Walk, path: str, language: str, program: ProgramRun, state: ShellState) -> None:
     """Judges what a file does, unless it has neither an ending nor a first line that says what it is."""
-    file = found_file(walk, (path,), "", run)
+    file = found_file(walk, (path,), "", program)
     if file is None or not (_ending(path) or file.text.startswith("#!")):
         return
     before, made = set(walk.flaws), set(walk.made_flaws)
     with walk.running.perhaps() if walk.running is not None else nullcontext():
-        walk_file(walk, file, Runner((run.name,), language), run, state)
+        walk_file(walk, file, Runner((program.name,), language), program, state)
     walk.made_flaws &= made
     walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
 
@@ -155,28 +155,28 @@ def _is_known(walk: Walk, name: str) -> bool:
     return INTERPRETER.fullmatch(name) is not None
 
 
-def _is_made(walk: Walk, path: str, run: ProgramRun) -> bool:
-    made = walk.running is not None and walk.running.is_made_at(path, run.cwd)
-    return made or walk.written.text(path, run.cwd) is not None
+def _is_made(walk: Walk, path: str, program: ProgramRun) -> bool:
+    made = walk.running is not None and walk.running.is_made_at(path, program.cwd)
+    return made or walk.written.text(path, program.cwd) is not None
 
 
-def _of_all(run: ProgramRun) -> Iterator[str]:
-    yield from run.words.texts[:MAX_WORDS]
-    yield from (value.text for _, value in islice(run.words.options, MAX_WORDS))
+def _of_all(program: ProgramRun) -> Iterator[str]:
+    yield from program.words.texts[:MAX_WORDS]
+    yield from (value.text for _, value in islice(program.words.options, MAX_WORDS))
 
 
-def _of_options(run: ProgramRun) -> Iterator[str]:
-    for at, word in enumerate(run.argv[1:MAX_WORDS], 2):
+def _of_options(program: ProgramRun) -> Iterator[str]:
+    for at, word in enumerate(program.argv[1:MAX_WORDS], 2):
         if word[:1] == "-":
             name, sign, value = word.partition("=")
             if _RUNS.fullmatch(name):
-                yield value if sign else "".join(run.argv[at : at + 1] if at < MAX_WORDS else ())
+                yield value if sign else "".join(program.argv[at : at + 1] if at < MAX_WORDS else ())
 
 
-def _of_variables(run: ProgramRun) -> Iterator[str]:
+def _of_variables(program: ProgramRun) -> Iterator[str]:
     """The values of variables for the program, or of settings among its words: `X_PAGER=./x less`, `configure CC=./x`."""
-    yield from (value for _, value in run.assigns[:MAX_WORDS])
-    for word in run.argv[1:MAX_WORDS]:
+    yield from (value for _, value in program.assigns[:MAX_WORDS])
+    for word in program.argv[1:MAX_WORDS]:
         if "=" in word and (found := _SETTING.fullmatch(word)):
             yield found[1]
 

@@ -45,12 +45,12 @@ class _Edit(NamedTuple):
     groups: Callable[[Any], str] | None = None
 
 
-def edited(run: ProgramRun, text: str) -> str | None:
+def edited(program: ProgramRun, text: str) -> str | None:
     """The text of a file that the program changes in its place; None if it is not known."""
-    if len(text) > MAX_TEXT or any(UNKNOWN in word for word in run.argv):
+    if len(text) > MAX_TEXT or any(UNKNOWN in word for word in program.argv):
         return None
     try:
-        edits = list(_edits(run))
+        edits = list(_edits(program))
         lines = text.splitlines()
         if not edits or len(edits) * len(lines) > MAX_STEPS or len(edits) * len(text) > MAX_READ:
             return None
@@ -70,18 +70,18 @@ def replaced(pattern: str, new: str, text: str) -> str | None:
         return None
 
 
-def _edits(run: ProgramRun) -> Iterator[_Edit]:
-    scripts, extended = _scripts(run)
+def _edits(program: ProgramRun) -> Iterator[_Edit]:
+    scripts, extended = _scripts(program)
     for script in scripts:
         if len(script) > MAX_SCRIPT:
             raise _Unclear
-        yield from _parsed(script, extended=extended, perl=run.name == "perl")
+        yield from _parsed(script, extended=extended, perl=program.name == "perl")
 
 
-def _scripts(run: ProgramRun) -> tuple[list[str], bool]:
+def _scripts(program: ProgramRun) -> tuple[list[str], bool]:
     """The scripts among the words, and whether their patterns are extended ones."""
-    found, extended, words, in_place = list[str](), run.name == "perl", list(run.argv[1:]), False
-    if run.name not in _SED and run.name != "perl":
+    found, extended, words, in_place = list[str](), program.name == "perl", list(program.argv[1:]), False
+    if program.name not in _SED and program.name != "perl":
         raise _Unclear
     while words:
         word = words.pop(0)
@@ -93,12 +93,12 @@ def _scripts(run: ProgramRun) -> tuple[list[str], bool]:
         elif name == "--in-place" or re.fullmatch(r"-i(?:\.\w{1,9})?", word):
             in_place = True
         elif match := re.fullmatch(
-            r"-([pErs]{0,4})i([pEr]{0,3})(e?)" if run.name == "perl" else r"-([Ers]{0,4})i(e?)", word
+            r"-([pErs]{0,4})i([pEr]{0,3})(e?)" if program.name == "perl" else r"-([Ers]{0,4})i(e?)", word
         ):
             in_place = True
             extended = extended or "E" in word or "r" in word
             found += [words.pop(0)] if match[match.lastindex or 0] == "e" and word.endswith("e") else []
-        elif run.name == "perl" and word in ("-pe", "-p"):
+        elif program.name == "perl" and word in ("-pe", "-p"):
             found += [words.pop(0)] if word == "-pe" else []
         elif word.startswith("-"):
             raise _Unclear

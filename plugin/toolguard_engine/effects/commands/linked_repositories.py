@@ -33,17 +33,21 @@ def linked_repository(walk: Walk, root: str) -> str:
     return normpath(join(root, found[1])) if found else ""
 
 
-def linked(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+def linked(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     """Walks the settings that an agent may have made."""
-    if walk.running is None or is_away(run):
+    if walk.running is None or is_away(program):
         return
-    asked = value_of(run.argv, ("-C",))
-    for at, root in enumerate(walk.running.above(join(run.cwd, asked) if asked else run.cwd)):
+    asked = value_of(program.argv, ("-C",))
+    for at, root in enumerate(walk.running.above(join(program.cwd, asked) if asked else program.cwd)):
         if folder := linked_repository(walk, root) or (root if at == 0 and asked else ""):
-            _walk_settings(walk, folder, run, state)
+            _walk_settings(walk, folder, program, state)
 
 
-def _walk_settings(walk: Walk, folder: str, run: ProgramRun, state: ShellState) -> None:
+def _walk_settings(walk: Walk, folder: str, program: ProgramRun, state: ShellState) -> None:
     for path in (normpath(f"{folder}/{name}") for name in _SETTINGS):
-        if walk.running is not None and walk.running.is_brought(path, "") and (file := found_file(walk, (path,), "", run)):
-            walk_file(walk, file, _GIT, run, state)
+        if (
+            walk.running is not None
+            and walk.running.is_brought(path, "")
+            and (file := found_file(walk, (path,), "", program))
+        ):
+            walk_file(walk, file, _GIT, program, state)

@@ -26,24 +26,24 @@ MAX_FILLED = 16_384
 """Characters of a word in which placeholders are replaced."""
 
 
-def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    rest = run.words.texts
+def _xargs(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    rest = program.words.texts
     if not rest:
         return None
-    mark = _placeholder(run.words)
-    feed = _listed(walk, run) or run.stdin
+    mark = _placeholder(program.words)
+    feed = _listed(walk, program) or program.stdin
     text = known_text(feed)
-    words = _first_given(walk, _split_input(text or "", run.words))
+    words = _first_given(walk, _split_input(text or "", program.words))
     more = [UNKNOWN] if text and feed and feed.text is None else []
     inner = state.fork("xargs")
     if mark:
         lines = _first_given(walk, [line.strip() for line in text.splitlines() if line.strip()] if text else [])
-        return _with_lines(walk, rest, mark, [*lines, *more] or [UNKNOWN], run, inner)
+        return _with_lines(walk, rest, mark, [*lines, *more] or [UNKNOWN], program, inner)
     feeds = feed and StdinSource(None, feed.programs, feed.files)
     given = ((len(rest), feeds),) if feeds else ()
-    for batch in _batches(words, run.words) if _runs_script(rest) else ():
-        walk.inner((*rest, *batch), run, inner.fork())
-    return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+    for batch in _batches(words, program.words) if _runs_script(rest) else ():
+        walk.inner((*rest, *batch), program, inner.fork())
+    return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), program, inner, given)
 
 
 def _split_input(text: str, own: CommandWords) -> list[str]:
@@ -54,12 +54,12 @@ def _split_input(text: str, own: CommandWords) -> list[str]:
 
 
 def _with_lines(
-    walk: Walk, words: tuple[str, ...], mark: str, lines: list[str], run: ProgramRun, state: ShellState
+    walk: Walk, words: tuple[str, ...], mark: str, lines: list[str], program: ProgramRun, state: ShellState
 ) -> StdinSource:
     """Runs the program of `xargs -I` once for each line."""
     last = NOTHING
     for line in lines:
-        last = walk.inner(tuple(_filled(word, mark, line) for word in words), run, state.fork())
+        last = walk.inner(tuple(_filled(word, mark, line) for word in words), program, state.fork())
     return last
 
 
@@ -90,12 +90,12 @@ def _filled(word: str, mark: str, value: str) -> str:
     return word.replace(mark, value)
 
 
-def _listed(walk: Walk, run: ProgramRun) -> StdinSource | None:
+def _listed(walk: Walk, program: ProgramRun) -> StdinSource | None:
     """The file from which `xargs -a` reads."""
-    for value in run.words.values("--arg-file"):
-        fed = next((feed for position, feed in run.given if position == value.at), None)
-        text = walk.written.text(value.text, run.cwd)
-        file = walk.file_at(value.text, run) if text is None and fed is None else None
+    for value in program.words.values("--arg-file"):
+        fed = next((feed for position, feed in program.given if position == value.at), None)
+        text = walk.written.text(value.text, program.cwd)
+        file = walk.file_at(value.text, program) if text is None and fed is None else None
         return fed or StdinSource(file.text if file else text, (), (value.text,))
     return None
 
@@ -105,40 +105,40 @@ def _placeholder(own: CommandWords) -> str:
     return next((value.text or "{}" for option, value in own.options if option in ("-I", "--replace")), "")
 
 
-def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = run.argv
+def _parallel(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = program.argv
     at, _ = options(argv, 1, _PARALLEL)
     end = next((n for n in range(at, len(argv)) if argv[n] in (":::", "::::", ":::+", "::::+")), len(argv))
     rest = argv[at:end]
     inner = state.fork("parallel")
     inner.cwd = value_of(argv[:at], ("--wd", "--workdir")) or inner.cwd
-    for value in _first_given(walk, _values_of_parallel(walk, run, end)) or [UNKNOWN]:
+    for value in _first_given(walk, _values_of_parallel(walk, program, end)) or [UNKNOWN]:
         if not rest:
-            walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
+            walk.text(value, inner, None, piped=program.piped, pipeline=program.pipeline)
             continue
         filled = tuple(_filled(word, "{}", value) for word in rest)
         filled = filled if any("{}" in word for word in rest) else (*filled, value)
         if len(rest) == 1 or " " in filled[0]:
-            walk.joined(filled, inner, run)
+            walk.joined(filled, inner, program)
         else:
-            walk.inner(filled, run, inner)
+            walk.inner(filled, program, inner)
     return None
 
 
-def _values_of_parallel(walk: Walk, run: ProgramRun, end: int) -> list[str]:
+def _values_of_parallel(walk: Walk, program: ProgramRun, end: int) -> list[str]:
     """The values for which parallel runs its program: words behind `:::`, lines of its input, or lines of files."""
-    argv = run.argv
+    argv = program.argv
     if end < len(argv) and argv[end].startswith(":::") and argv[end] != "::::" and argv[end + 1 :]:
         return list(argv[end + 1 :])
-    if run.stdin and run.stdin.text:
-        return run.stdin.text.splitlines()
+    if program.stdin and program.stdin.text:
+        return program.stdin.text.splitlines()
     lists = argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()
-    files = (*(file for word in lists for file in walk.files_at(word, run)), *walk.fed_files(run))
+    files = (*(file for word in lists for file in walk.files_at(word, program)), *walk.fed_files(program))
     return [line for file in files for line in file.text.splitlines()]
 
 
-def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = run.argv
+def _find(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = program.argv
     starts = []
     for word in argv[1:]:
         if word.startswith(("-", "(", "!", ")")) and word not in ("-L", "-P", "-H"):
@@ -151,24 +151,24 @@ def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
             continue
         end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
         for start in _first_given(walk, starts) or ["."]:
-            for found in _found(walk, run, start, argv[at + 1 : end]):
+            for found in _found(walk, program, start, argv[at + 1 : end]):
                 filled = tuple(_filled(word, "{}", found) for word in argv[at + 1 : end])
-                walk.inner(filled, run, state.fork("find"))
+                walk.inner(filled, program, state.fork("find"))
         at = end + 1
     return None
 
 
-def _found(walk: Walk, run: ProgramRun, start: str, command: tuple[str, ...]) -> Iterator[str]:
+def _found(walk: Walk, program: ProgramRun, start: str, command: tuple[str, ...]) -> Iterator[str]:
     """What `find` puts in place of `{}`. Where it runs what it finds, these are also agents' files that it may mean."""
     if not command:
         return
-    folder, program, running = start.rstrip("/"), command[0].rpartition("/")[2], walk.running
-    runs = program == "{}" or program in SHELLS or INTERPRETER.fullmatch(program) is not None
+    folder, started, running = start.rstrip("/"), command[0].rpartition("/")[2], walk.running
+    runs = started == "{}" or started in SHELLS or INTERPRETER.fullmatch(started) is not None
     if runs and running is not None:
-        asked = (word for option, word in pairwise(run.argv) if option in ("-name", "-iname") and not _CODE.search(word))
+        asked = (word for option, word in pairwise(program.argv) if option in ("-name", "-iname") and not _CODE.search(word))
         names = (f"{folder}/{'*/' * depth}{name}" for name in islice(asked, MAX_GIVEN) for depth in range(MAX_DEPTH))
-        yield from (name for name in names if running.meant(name, run.cwd) or running.is_made_at(name, run.cwd))
-        if running.is_made_at(start, run.cwd):
+        yield from (name for name in names if running.meant(name, program.cwd) or running.is_made_at(name, program.cwd))
+        if running.is_made_at(start, program.cwd):
             yield start
     yield f"{folder}/{UNKNOWN}"
 
@@ -180,21 +180,21 @@ _CODE = lazy_re.compile(r"\.[a-z]{1,4}\Z")
 """Names with such an ending are looked for in any case."""
 
 
-def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = run.argv
+def _fd(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = program.argv
     at = next((n for n, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")), 0)
     if at and argv[at + 1 :]:
-        for start in _fd_folders(replace(run, argv=argv[:at])):
+        for start in _fd_folders(replace(program, argv=argv[:at])):
             found = f"{start.rstrip('/')}/{UNKNOWN}"
             filled = tuple(word.replace("{}", found) for word in argv[at + 1 :])
             filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, found)
-            walk.inner(filled, run, state.fork("fd"))
+            walk.inner(filled, program, state.fork("fd"))
     return None
 
 
-def _fd_folders(run: ProgramRun) -> list[str]:
+def _fd_folders(program: ProgramRun) -> list[str]:
     """Where fd searches: the operands after the pattern."""
-    read = getopt.options(run, _FD_VALUED)
+    read = getopt.options(program, _FD_VALUED)
     based = [word.text for word in read.values("--base-directory", "--search-path")]
     return (based + [word.text for word in read.operands[1:]])[:MAX_GIVEN] or ["."]
 

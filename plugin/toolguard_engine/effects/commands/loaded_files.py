@@ -50,12 +50,12 @@ class _Code(NamedTuple):
     evaluates: bool
 
 
-def loaded(run: ProgramRun, files: Iterable[str]) -> str:
+def loaded(program: ProgramRun, files: Iterable[str]) -> str:
     """Which of these names of files this run of an interpreter loads; empty if none."""
-    language = code_sources.language(run.name)
-    found = code_sources.source(run)
+    language = code_sources.language(program.name)
+    found = code_sources.source(program)
     code = _named(*found) if found is not None else _named(language, "")
-    modules = code.modules | _of_options(run, language)
+    modules = code.modules | _of_options(program, language)
     for name in files:
         stem, dot, end = name.rpartition(".")
         if dot and stem in modules and f".{end}" in _ENDS:
@@ -67,10 +67,10 @@ def loaded(run: ProgramRun, files: Iterable[str]) -> str:
     return ""
 
 
-def _of_options(run: ProgramRun, language: str) -> frozenset[str]:
+def _of_options(program: ProgramRun, language: str) -> frozenset[str]:
     """`python3 -m x`, `ruby -r./x`, `perl -Mx`: the names of modules."""
     found: list[str] = []
-    for option, following in zip(run.argv[1:12], (*run.argv[2:12], ""), strict=False):
+    for option, following in zip(program.argv[1:12], (*program.argv[2:12], ""), strict=False):
         if language == "python" and option == "-m":
             found.append(following)
         elif (language == "ruby" and option.startswith("-r")) or (language == "perl" and option.startswith("-M")):

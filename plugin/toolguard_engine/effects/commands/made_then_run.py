@@ -38,7 +38,7 @@ class UnknownChange(NamedTuple):
     path: str
     at: int
     below: bool = False
-    run: ProgramRun | None = None
+    program: ProgramRun | None = None
     """The program, where it changes the file itself."""
     landed: bool = False
     """Whether it may land there, with other files that an archive, a repository or a package decides."""
@@ -63,8 +63,8 @@ def _changes_by_program(found: Sequence[Effect]) -> dict[int, list[Effect]]:
     """The effects that change files of this machine, by the id of the program."""
     changes: dict[int, list[Effect]] = {}
     for effect in found:
-        if effect.run is not None and effect.kind in _CHANGES and effect.place not in _ELSEWHERE:
-            changes.setdefault(id(effect.run), []).append(effect)
+        if effect.program is not None and effect.kind in _CHANGES and effect.place not in _ELSEWHERE:
+            changes.setdefault(id(effect.program), []).append(effect)
     return changes
 
 
@@ -75,38 +75,38 @@ def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect],
     copies = dict(scripts.copies)
     written = _changes_by_program(found)
     made: list[UnknownChange] = []
-    for at, run in enumerate(seen.runs):
+    for at, program in enumerate(seen.runs):
         if len(made) >= MAX_MADE:
             break
-        if run.name in _COMPILERS or (run.origin is not None and not run.origin.made):
+        if program.name in _COMPILERS or (program.origin is not None and not program.origin.made):
             continue
-        if pairs := list(dict.fromkeys((*file_programs.copied(run, where), *copied(run)))):
-            _move(made, pairs, at, run, where)
+        if pairs := list(dict.fromkeys((*file_programs.copied(program, where), *copied(program)))):
+            _move(made, pairs, at, program, where)
             continue
-        made += _by_unpacking(made, scripts, at, run, where)
-        paths = _written(run, written.get(id(run), ()), where)
+        made += _by_unpacking(made, scripts, at, program, where)
+        paths = _written(program, written.get(id(program), ()), where)
         for path in paths:
             if path in copies and path not in opaque:
-                _move(made, [(copies[path], path)], at, run, where)
+                _move(made, [(copies[path], path)], at, program, where)
             elif path not in shown:
-                made.append(UnknownChange(path, at, run=run))
+                made.append(UnknownChange(path, at, program=program))
     return made
 
 
-def _written(run: ProgramRun, found: Iterable[Effect], where: Where) -> Iterator[str]:
+def _written(program: ProgramRun, found: Iterable[Effect], where: Where) -> Iterator[str]:
     """The files whose content a program changes, as far as their names are known."""
     targets = [effect.target for effect in found if "touched" not in effect.flags]
-    if run.name in _DECODERS:
-        targets += [value for option, value in pairwise(run.argv) if option in _OUTPUTS]
+    if program.name in _DECODERS:
+        targets += [value for option, value in pairwise(program.argv) if option in _OUTPUTS]
     for target in targets:
-        if UNKNOWN not in (path := normal(target, where, run.cwd)):
+        if UNKNOWN not in (path := normal(target, where, program.cwd)):
             yield path
 
 
-def _move(made: list[UnknownChange], pairs: list[tuple[str, str]], at: int, run: ProgramRun, where: Where) -> None:
+def _move(made: list[UnknownChange], pairs: list[tuple[str, str]], at: int, program: ProgramRun, where: Where) -> None:
     """A copy is as unknown as what it is a copy of."""
     for before, after in pairs:
-        source, target = normal(before, where, run.cwd), normal(after, where, run.cwd)
+        source, target = normal(before, where, program.cwd), normal(after, where, program.cwd)
         unknown = [each for each in made if each.covers(source) or f"{each.path}/".startswith(f"{source}/")]
         made[:] = [each for each in made if each.path != target or each.below]
         below = {each.below or each.path != source for each in unknown}
@@ -115,20 +115,20 @@ def _move(made: list[UnknownChange], pairs: list[tuple[str, str]], at: int, run:
 
 
 def _by_unpacking(
-    made: list[UnknownChange], scripts: RanScripts, at: int, run: ProgramRun, where: Where
+    made: list[UnknownChange], scripts: RanScripts, at: int, program: ProgramRun, where: Where
 ) -> Iterator[UnknownChange]:
-    for name in inflated(run):
-        yield UnknownChange(normal(name, where, run.cwd), at)
-    if not unpacks(run):
+    for name in inflated(program):
+        yield UnknownChange(normal(name, where, program.cwd), at)
+    if not unpacks(program):
         return
-    folder = folder_of(run)
+    folder = folder_of(program)
     if folder:
-        yield UnknownChange(normal(folder, where, run.cwd), at, below=True)
+        yield UnknownChange(normal(folder, where, program.cwd), at, below=True)
         return
-    archive = normal(archive_of(run), where, run.cwd)
-    is_fed = run.stdin is not None and not _FETCHERS.isdisjoint(run.stdin.programs)
+    archive = normal(archive_of(program), where, program.cwd)
+    is_fed = program.stdin is not None and not _FETCHERS.isdisjoint(program.stdin.programs)
     if is_fed or archive in scripts.foreign or any(each.covers(archive) for each in made):
-        yield UnknownChange(normal(".", where, run.cwd), at, below=True)
+        yield UnknownChange(normal(".", where, program.cwd), at, below=True)
 
 
 def _shown(path: str, where: Where) -> str:

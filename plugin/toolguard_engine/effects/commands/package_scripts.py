@@ -39,20 +39,20 @@ _OWN_VERBS = frozenset(
 _TESTING = frozenset({"install-test", "it", "install-ci-test", "cit"})
 
 
-def run_scripts(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
+def run_scripts(walk: Walk, row: Runner, program: ProgramRun, state: ShellState) -> None:
     if not row.reads:
         return
-    names = _names(run)
-    _installed(walk, run, state)
-    folder = next(option_values(run.argv, row.folder), "")
+    names = _names(program)
+    _installed(walk, program, state)
+    folder = next(option_values(program.argv, row.folder), "")
     if not names:
         return
-    if file := found_file(walk, (PACKAGE,), folder, run):
-        _run(walk, file, _meant(file, names), folder, run, state)
-    if _in_workspaces(run) or names == list(_INSTALLING):
-        more = [*names, *(step for word in _operands(run) for step in _with_steps(word))]
-        for file in made_elsewhere(walk, replace(row, below=True), run, folder):
-            _run(walk, file, more, file.path.rpartition("/")[0], run, state)
+    if file := found_file(walk, (PACKAGE,), folder, program):
+        _run(walk, file, _meant(file, names), folder, program, state)
+    if _in_workspaces(program) or names == list(_INSTALLING):
+        more = [*names, *(step for word in _operands(program) for step in _with_steps(word))]
+        for file in made_elsewhere(walk, replace(row, below=True), program, folder):
+            _run(walk, file, more, file.path.rpartition("/")[0], program, state)
 
 
 def _meant(file: FilePlace, names: list[str]) -> list[str]:
@@ -62,53 +62,55 @@ def _meant(file: FilePlace, names: list[str]) -> list[str]:
     return [*names, *(each for each in known if any(fnmatch(each, pattern) for pattern in patterns))]
 
 
-def _installed(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+def _installed(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     """A program of a package, in place of a script; a package of this machine that is installed."""
-    words = _operands(run)
+    words = _operands(program)
     if words[:1] and words[0] in _INSTALLS:
         for word in words[1:]:
             folder = word.removeprefix("file:").removeprefix("link:")
             is_local = folder != word or folder.startswith((".", "/", "~"))
             if (
                 is_local
-                and concerns(walk, path := join(folder, PACKAGE), run)
-                and (file := found_file(walk, (path,), "", run))
+                and concerns(walk, path := join(folder, PACKAGE), program)
+                and (file := found_file(walk, (path,), "", program))
             ):
-                _run(walk, file, list(_INSTALLING), folder, run, state)
+                _run(walk, file, list(_INSTALLING), folder, program, state)
         return
     words = words[1:] if words[:1] and words[0] in _RUNS else words
     if words and words[0] not in _OWN_VERBS and walk.running is not None:
-        above = walk.running.above(run.cwd)
+        above = walk.running.above(program.cwd)
         if any(walk.running.is_made(f"{folder}/node_modules/.bin/{words[0]}") for folder in above):
-            walk.inner(tuple(words), run, state.fork(run.name))
+            walk.inner(tuple(words), program, state.fork(program.name))
 
 
-def _run(walk: Walk, file: FilePlace, names: list[str], folder: str, run: ProgramRun, state: ShellState) -> None:
-    inner = state.fork(run.name)
+def _run(walk: Walk, file: FilePlace, names: list[str], folder: str, program: ProgramRun, state: ShellState) -> None:
+    inner = state.fork(program.name)
     inner.cwd = join(inner.cwd, folder) if folder else inner.cwd
-    run_lines(walk, file, lambda text: project_files.package_scripts(text, names), inner, run, " ".join(names), forks=False)
+    run_lines(
+        walk, file, lambda text: project_files.package_scripts(text, names), inner, program, " ".join(names), forks=False
+    )
 
 
-def _in_workspaces(run: ProgramRun) -> bool:
-    asked = run.words.has("--workspace", "--workspaces", "--filter", "--recursive")
-    return asked or not {"workspace", "workspaces"}.isdisjoint(run.words.texts)
+def _in_workspaces(program: ProgramRun) -> bool:
+    asked = program.words.has("--workspace", "--workspaces", "--filter", "--recursive")
+    return asked or not {"workspace", "workspaces"}.isdisjoint(program.words.texts)
 
 
-def _operands(run: ProgramRun) -> list[str]:
-    return [word for word in run.words.texts if "=" not in word]
+def _operands(program: ProgramRun) -> list[str]:
+    return [word for word in program.words.texts if "=" not in word]
 
 
-def _names(run: ProgramRun) -> list[str]:
+def _names(program: ProgramRun) -> list[str]:
     """The scripts that run, in their order."""
-    if run.name in _ONLY_RUN:
-        return [step for word in _operands(run) for step in _with_steps(word.removeprefix("npm:"))]
-    if run.name == "node":
-        return [step for value in run.words.values("--run") for step in _with_steps(value.text)]
-    words = [word for word in _operands(run) if word not in ("workspace", "workspaces", "foreach")]
-    return _of_verb(words[0] if words else "install" if run.name == "yarn" else "", words, run)
+    if program.name in _ONLY_RUN:
+        return [step for word in _operands(program) for step in _with_steps(word.removeprefix("npm:"))]
+    if program.name == "node":
+        return [step for value in program.words.values("--run") for step in _with_steps(value.text)]
+    words = [word for word in _operands(program) if word not in ("workspace", "workspaces", "foreach")]
+    return _of_verb(words[0] if words else "install" if program.name == "yarn" else "", words, program)
 
 
-def _of_verb(verb: str, words: list[str], run: ProgramRun) -> list[str]:
+def _of_verb(verb: str, words: list[str], program: ProgramRun) -> list[str]:
     """The scripts that a sub-command of a package manager runs."""
     if verb in _RUNS:
         return _with_steps(words[1]) if len(words) > 1 else []
@@ -120,7 +122,7 @@ def _of_verb(verb: str, words: list[str], run: ProgramRun) -> list[str]:
         return _with_steps(verb)
     if verb in ("publish", "pack"):
         return list(_PACKING)
-    return _with_steps(verb) if run.name != "npm" and verb and verb not in _OWN_VERBS else []
+    return _with_steps(verb) if program.name != "npm" and verb and verb not in _OWN_VERBS else []
 
 
 def _with_steps(name: str) -> list[str]:

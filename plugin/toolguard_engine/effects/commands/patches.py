@@ -13,15 +13,15 @@ _APPLYING = frozenset({"apply", "am"})
 _TARGET = lazy_re.compile(r"\+\+\+ ([^\t\n]{1,400})")
 
 
-def applies(run: ProgramRun) -> bool:
+def applies(program: ProgramRun) -> bool:
     """Whether it applies a patch."""
-    words = run.words
-    return (run.name == "patch" or words.verb in _APPLYING) and not words.rehearses and "lists" not in words.acts
+    words = program.words
+    return (program.name == "patch" or words.verb in _APPLYING) and not words.rehearses and "lists" not in words.acts
 
 
-def file_of(run: ProgramRun) -> str:
+def file_of(program: ProgramRun) -> str:
     """The file with the patch; empty if it is the standard input."""
-    return next((word.text for word in run.words.named("input")), "")
+    return next((word.text for word in program.words.named("input")), "")
 
 
 def added(diff: str) -> Iterator[tuple[str, str]]:

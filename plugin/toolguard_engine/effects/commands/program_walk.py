@@ -75,216 +75,227 @@ def _split_words(own: tuple[str, ...], rest: tuple[str, ...]) -> str:
 class ProgramWalk(CodeWalk):
     """Unwraps wrappers, and runs what a program starts."""
 
-    def variable_set(self, name: str, value: str, run: ProgramRun, state: ShellState) -> None:
+    def variable_set(self, name: str, value: str, program: ProgramRun, state: ShellState) -> None:
         """An environment variable is set. Other programs may run its value, or do what it says."""
         if name in _COMMANDS and value:
-            self.text(value, state.fork(name), None, piped=False, pipeline=run.pipeline)
+            self.text(value, state.fork(name), None, piped=False, pipeline=program.pipeline)
         elif value and (every := self.specials.get(EVERY)):
-            every(self, replace(run, argv=("=",), name="=", assigns=((name, value),)), state)
+            every(self, replace(program, argv=("=",), name="=", assigns=((name, value),)), state)
 
-    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:
+    def run(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
-        state.work.spend(PROGRAM + steps_of(run))
-        if state.functions and run.name in state.functions and run.name not in state.calling:
-            return self._call(run, state)
-        if state.aliases and run.name in state.aliases:
-            return self._aliased(run, state)
+        state.work.spend(PROGRAM + steps_of(program))
+        if state.functions and program.name in state.functions and program.name not in state.calling:
+            return self._call(program, state)
+        if state.aliases and program.name in state.aliases:
+            return self._aliased(program, state)
         if self.sinks:
-            return self._sunk(run, state)
-        if not run.name.islower() and len(run.name) <= guesses.LONGEST and (real := guesses.spelled(run.name)) != run.name:
-            run = replace(run, name=real)
-        run = environment_options.with_options(run, state.variables) if run.assigns or state.variables else run
-        run = self.noted(run)
-        name = run.name
-        self._record(run, state)
-        if (feed := self._started_script(run, state)) is not None:
+            return self._sunk(program, state)
+        if (
+            not program.name.islower()
+            and len(program.name) <= guesses.LONGEST
+            and (real := guesses.spelled(program.name)) != program.name
+        ):
+            program = replace(program, name=real)
+        program = (
+            environment_options.with_options(program, state.variables) if program.assigns or state.variables else program
+        )
+        program = self.noted(program)
+        name = program.name
+        self._record(program, state)
+        if (feed := self._started_script(program, state)) is not None:
             return feed
         if name.startswith(UNKNOWN):
-            self.will_run_input(run)
+            self.will_run_input(program)
         if not name.isalnum() and guesses.is_open(name):
-            return self._guessed(run, state)
+            return self._guessed(program, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            return self._plain(run, state)
+            return self._plain(program, state)
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
             return StdinSource(None)
         self.wrapped += 1
-        feed = special(self, run, state) if special else self.run_wrapped(run, wrapper, state) if wrapper else None
+        feed = special(self, program, state) if special else self.run_wrapped(program, wrapper, state) if wrapper else None
         self.wrapped -= 1
-        return self._passed_on(run, feed, state)
+        return self._passed_on(program, feed, state)
 
-    def _aliased(self, run: ProgramRun, state: ShellState) -> StdinSource:
+    def _aliased(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """An alias: its text, with the words behind it. Within it, the name is that of the program again."""
         inner = state.fork()
-        del inner.aliases[run.name]
-        return self.joined((state.aliases[run.name], *run.argv[1:]), inner, run)
+        del inner.aliases[program.name]
+        return self.joined((state.aliases[program.name], *program.argv[1:]), inner, program)
 
-    def _record(self, run: ProgramRun, state: ShellState) -> None:
+    def _record(self, program: ProgramRun, state: ShellState) -> None:
         """Remembers what a program does to files before it is known what else it starts."""
-        name = run.name
+        name = program.name
         if name in applied_rehearsals.CLIENTS:
             for applied in applied_rehearsals.applied(self.runs):
                 self.add(applied, state)
-        if name in EDITORS and any(word.startswith(("-i", "--in-place")) for word in run.argv):
-            self._edited(run)
+        if name in EDITORS and any(word.startswith(("-i", "--in-place")) for word in program.argv):
+            self._edited(program)
         if name in PLACERS:
-            self._moved(run, state)
+            self._moved(program, state)
         if self.running is not None and (name in PATCHERS or name in UNPACKERS):
-            self._brought(run)
-        if "/" in run.argv[0]:
-            self.will_run(run.argv[0], run)
+            self._brought(program)
+        if "/" in program.argv[0]:
+            self.will_run(program.argv[0], program)
         if every := self.specials.get(EVERY):
-            every(self, run, state)
+            every(self, program, state)
 
-    def _moved(self, run: ProgramRun, state: ShellState) -> None:
+    def _moved(self, program: ProgramRun, state: ShellState) -> None:
         if self.running is not None:
-            self.running.copies(run)
+            self.running.copies(program)
         if self.written.texts:
-            self._place(run, state)
+            self._place(program, state)
 
-    def _started_script(self, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    def _started_script(self, program: ProgramRun, state: ShellState) -> StdinSource | None:
         """The output of a script that is started by its name; None if the program is none, or may be another one as well."""
-        by_path = "/" in run.argv[0]
-        if (self.written.texts or run.given) and (script := self._own(run, state)):
-            ran = self.scripted(script, run, state.fork(run.name))
-            if by_path and self.written.text(run.argv[0], run.cwd):
+        by_path = "/" in program.argv[0]
+        if (self.written.texts or program.given) and (script := self._own(program, state)):
+            ran = self.scripted(script, program, state.fork(program.name))
+            if by_path and self.written.text(program.argv[0], program.cwd):
                 return ran
         if self.running is None or not (
-            by_path or "PATH" in state.variables or run.assigns or not RUN_PACKAGES.isdisjoint(run.via)
+            by_path or "PATH" in state.variables or program.assigns or not RUN_PACKAGES.isdisjoint(program.via)
         ):
             return None
-        files = self._program_files(run) if by_path else self._on_path(run, state)
-        feeds = [self.scripted(each, replace(run, argv=(each.path, *run.argv[1:])), state.fork(run.name)) for each in files]
+        files = self._program_files(program) if by_path else self._on_path(program, state)
+        feeds = [
+            self.scripted(each, replace(program, argv=(each.path, *program.argv[1:])), state.fork(program.name))
+            for each in files
+        ]
         if len(feeds) > 1:
             return built(together(feeds, exact=False), state)
         return feeds[0] if feeds else None
 
-    def _plain(self, run: ProgramRun, state: ShellState) -> StdinSource:
+    def _plain(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """A program that starts no other one, unless it is an interpreter."""
-        name = run.name
+        name = program.name
         if name in _CODED or ((name[-1].isdigit() or "@" in name) and is_interpreter(name)):
-            self.code(run, state)
+            self.code(program, state)
         if name in COPIERS:
-            self._copy(run)
-        if name in STORING or (run.redirects and writes_output(run)):
-            self._keep(run, built(self._printed(run), state))
-        return built(self._printed(run), state) if run.piped else NOTHING
+            self._copy(program)
+        if name in STORING or (program.redirects and writes_output(program)):
+            self._keep(program, built(self._printed(program), state))
+        return built(self._printed(program), state) if program.piped else NOTHING
 
-    def _passed_on(self, run: ProgramRun, feed: StdinSource | None, state: ShellState) -> StdinSource:
+    def _passed_on(self, program: ProgramRun, feed: StdinSource | None, state: ShellState) -> StdinSource:
         """The output of a program that starts others; `feed`: that of these, if it is passed on."""
         if feed is None:
-            feed = built(printed(run), state)
-            if run.name in EDITORS and run.redirects and writes_output(run):
-                self._keep(run, feed)
+            feed = built(printed(program), state)
+            if program.name in EDITORS and program.redirects and writes_output(program):
+                self._keep(program, feed)
             return feed
-        if run.name in _REMOTE:  # whatever prints it there, it is from another machine
-            return StdinSource(None, (*feed.programs[-MAX_FED:], run.name), (), feed.was or feed.text)
+        if program.name in _REMOTE:  # whatever prints it there, it is from another machine
+            return StdinSource(None, (*feed.programs[-MAX_FED:], program.name), (), feed.was or feed.text)
         return feed
 
-    def _own_code(self, run: ProgramRun, state: ShellState) -> None:
+    def _own_code(self, program: ProgramRun, state: ShellState) -> None:
         """Of a wrapper that is also an interpreter: `bun -e`."""
-        if run.name in code_sources.LANGUAGES:
-            self.code(run, state)
+        if program.name in code_sources.LANGUAGES:
+            self.code(program, state)
 
-    def _guessed(self, run: ProgramRun, state: ShellState) -> StdinSource:
+    def _guessed(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs a program whose name is not spelled out as each one that it may be."""
-        for name in guesses.fitting(run.name):
-            self.run(replace(run, argv=(name, *run.argv[1:]), name=name), state)
-        return StdinSource(None, (run.name,))
+        for name in guesses.fitting(program.name):
+            self.run(replace(program, argv=(name, *program.argv[1:]), name=name), state)
+        return StdinSource(None, (program.name,))
 
-    def _sunk(self, run: ProgramRun, state: ShellState) -> StdinSource:
+    def _sunk(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """A program that has `>(sh)` among its words or redirections."""
         sinks, self.sinks = self.sinks, []
-        feed = self.run(replace(run, piped=True), state)
+        feed = self.run(replace(program, piped=True), state)
         for script, inner in sinks:
-            self.script(script, inner, feed, piped=run.piped, pipeline=run.pipeline)
-        return feed if run.piped else NOTHING
+            self.script(script, inner, feed, piped=program.piped, pipeline=program.pipeline)
+        return feed if program.piped else NOTHING
 
-    def _call(self, run: ProgramRun, state: ShellState) -> StdinSource:
-        self.called.add(run.name)
+    def _call(self, program: ProgramRun, state: ShellState) -> StdinSource:
+        self.called.add(program.name)
         self.calls += 1
         if self.calls > MAX_RUNS:
             raise RunsFull
         before, via, calling, here = state.args, state.via, state.calling, self.here
-        state.args, state.via, state.calling = run.argv, (*via, "()"), calling | {run.name}
+        state.args, state.via, state.calling = program.argv, (*via, "()"), calling | {program.name}
         self.nested += 1
         try:
             if self.nested > MAX_NESTED:
                 self.flaws.add("deep")
                 return StdinSource(None)
-            body = state.functions[run.name]
-            if run.piped or not run.redirects or not writes_output(run):
-                return self.script(body, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
-            at, into = len(self.runs), replace(run, argv=("{",), name="{", assigns=(), given=())
+            body = state.functions[program.name]
+            if program.piped or not program.redirects or not writes_output(program):
+                return self.script(body, state, program.stdin, piped=program.piped, pipeline=program.pipeline)
+            at, into = len(self.runs), replace(program, argv=("{",), name="{", assigns=(), given=())
             self.add(into, state)
-            self._stored(at, into, self.script(body, state, run.stdin, piped=True, pipeline=run.pipeline), state)
+            self._stored(at, into, self.script(body, state, program.stdin, piped=True, pipeline=program.pipeline), state)
             return NOTHING
         finally:
             self.nested -= 1
             state.args, state.via, state.calling, self.here = before, via, calling, here
 
-    def run_wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:  # noqa: PLR0912 - a case for each kind
+    def run_wrapped(self, program: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:  # noqa: PLR0912 - a case for each kind
         """Runs the inner program of a wrapper; None if none can be seen."""
-        argv = run.argv
+        argv = program.argv
         at = after_verb(argv, wrapper)
-        if not at or (run.name == "command" and argv[1:2] and argv[1] in ("-v", "-V")):
-            self._own_code(run, state)
+        if not at or (program.name == "command" and argv[1:2] and argv[1] in ("-v", "-V")):
+            self._own_code(program, state)
             return None
-        inner = state.elsewhere(run.name) if wrapper.away else state.fork(run.name)
-        inner.variables.update(run.assigns)
-        if run.name == "env" and (split := _split_string(argv)):
-            return self.inner_text(split, run, inner)
+        inner = state.elsewhere(program.name) if wrapper.away else state.fork(program.name)
+        inner.variables.update(program.assigns)
+        if program.name == "env" and (split := _split_string(argv)):
+            return self.inner_text(split, program, inner)
         if wrapper.skip == NEVER:
             if text := value_of(argv, wrapper.text):
-                return self.inner_text(text, run, inner)
-            return self._logged_in(run, inner)
+                return self.inner_text(text, program, inner)
+            return self._logged_in(program, inner)
         at, text = options(argv, at, wrapper)
         if text:
-            return self.inner_text(text, run, inner)
-        while at < len(argv) and (found := ASSIGNMENT.fullmatch(argv[at])) and run.name in _ASSIGNMENT_TAKERS:
-            self.variable_set(found[1], found[3], run, inner)
+            return self.inner_text(text, program, inner)
+        while at < len(argv) and (found := ASSIGNMENT.fullmatch(argv[at])) and program.name in _ASSIGNMENT_TAKERS:
+            self.variable_set(found[1], found[3], program, inner)
             inner.variables[found[1]] = found[3]
-            run = replace(run, assigns=(*run.assigns, (found[1], found[3])))
+            program = replace(program, assigns=(*program.assigns, (found[1], found[3])))
             at += 1
         if wrapper.dashes and "--" in argv:
             at = argv.index("--") + 1
         elif wrapper.skip:
             at, text = options(argv, min(at + wrapper.skip, len(argv)), wrapper)
             if text:
-                return self.inner_text(text, run, inner)
+                return self.inner_text(text, program, inner)
         if at >= len(argv):
-            return self._logged_in(run, inner)
+            return self._logged_in(program, inner)
         if wrapper.folder and (folder := value_of(argv[:at], wrapper.folder)):
             inner.cwd = located(folder, inner.cwd)
-        if wrapper.joined and run.name != "trap":
-            for file in (file for n in range(at, len(argv)) for file in self.given_files(run, n)) if run.given else ():
-                self.run_file(file, run, inner)
-            words = tuple(self.unknown(run, n) for n in range(at, len(argv))) if run.given else argv[at:]
-            return self.joined(words, state if run.name == "eval" else inner, run)
-        feed = self._program_at(run, at, inner)
-        if run.name in _SAME_SHELL:  # `command cd x`
+        if wrapper.joined and program.name != "trap":
+            for file in (
+                (file for n in range(at, len(argv)) for file in self.given_files(program, n)) if program.given else ()
+            ):
+                self.run_file(file, program, inner)
+            words = tuple(self.unknown(program, n) for n in range(at, len(argv))) if program.given else argv[at:]
+            return self.joined(words, state if program.name == "eval" else inner, program)
+        feed = self._program_at(program, at, inner)
+        if program.name in _SAME_SHELL:  # `command cd x`
             state.cwd, state.variables = inner.cwd, inner.variables
         return feed
 
-    def _logged_in(self, run: ProgramRun, inner: ShellState) -> StdinSource | None:
+    def _logged_in(self, program: ProgramRun, inner: ShellState) -> StdinSource | None:
         """The shell that a wrapper starts if no program is given; `exec` continues with another input."""
-        if run.name == "exec" and run.stdin:
-            self.opened["0"] = run.stdin
-        fed = self.fed(run) if run.name in _LOGINS else None
-        return self.text(fed, inner, None, piped=run.piped, pipeline=run.pipeline) if fed else None
+        if program.name == "exec" and program.stdin:
+            self.opened["0"] = program.stdin
+        fed = self.fed(program) if program.name in _LOGINS else None
+        return self.text(fed, inner, None, piped=program.piped, pipeline=program.pipeline) if fed else None
 
-    def _program_at(self, run: ProgramRun, at: int, inner: ShellState) -> StdinSource | None:
+    def _program_at(self, program: ProgramRun, at: int, inner: ShellState) -> StdinSource | None:
         """The program that begins at one of a wrapper's words."""
-        rest = run.argv[at:]
-        if not rest[0] or (run.name == "sudo" and run.argv[at - 1] in ("-e", "--edit")):
+        rest = program.argv[at:]
+        if not rest[0] or (program.name == "sudo" and program.argv[at - 1] in ("-e", "--edit")):
             return None
-        if run.name == "trap":
-            return self.inner_text(rest[0], run, inner) if len(rest) > 1 else None
-        given = tuple((position - at, feed) for position, feed in run.given if position >= at)
-        unset = tuple(position - at for position in run.unset if position >= at)
+        if program.name == "trap":
+            return self.inner_text(rest[0], program, inner) if len(rest) > 1 else None
+        given = tuple((position - at, feed) for position, feed in program.given if position >= at)
+        unset = tuple(position - at for position in program.unset if position >= at)
         inner_run = ProgramRun(
-            rest, program_name(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd,
-            unset=unset,
+            rest, program_name(rest[0]), inner.via, program.assigns, (), program.stdin, given, program.piped,
+            program.pipeline, inner.cwd, unset=unset,
         )  # fmt: skip
         return self.run(inner_run, inner)

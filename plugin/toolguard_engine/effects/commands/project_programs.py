@@ -30,59 +30,59 @@ _HOOKS = {
 }
 
 
-def _package(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _package(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """A package manager that runs another program, sets a script, or is an interpreter as well."""
-    wrapper = WRAPPERS[run.name]
-    if after_verb(run.argv, wrapper):
-        return walk.run_wrapped(run, wrapper, state)
-    if run.argv[1:3] == ("pkg", "set"):
-        folder = value_of(run.argv, ("--prefix", "-C", "--dir", "--cwd"))
-        for word in run.argv[3:]:
+    wrapper = WRAPPERS[program.name]
+    if after_verb(program.argv, wrapper):
+        return walk.run_wrapped(program, wrapper, state)
+    if program.argv[1:3] == ("pkg", "set"):
+        folder = value_of(program.argv, ("--prefix", "-C", "--dir", "--cwd"))
+        for word in program.argv[3:]:
             name, sign, text = word.removeprefix("scripts.").partition("=")
             if sign and name != word.partition("=")[0]:
-                walk.written.append(f'"{name}": {json.dumps(text)}', join(folder, PACKAGE), run.cwd)
-    if run.name == "bun":
-        walk.code(run, state)
+                walk.written.append(f'"{name}": {json.dumps(text)}', join(folder, PACKAGE), program.cwd)
+    if program.name == "bun":
+        walk.code(program, state)
     return None
 
 
-def hooks(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+def hooks(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     """The hooks of a repository that an agent may have made, or that this command names."""
-    if _HOOKS.keys().isdisjoint(run.argv) or "--no-verify" in run.argv:
+    if _HOOKS.keys().isdisjoint(program.argv) or "--no-verify" in program.argv:
         return
-    verb = next((word for word in run.argv[1:] if word in _HOOKS), "")
+    verb = next((word for word in program.argv[1:] if word in _HOOKS), "")
     if not verb:
         return
-    for folder in _hook_folders(walk, run, _HOOKS[verb]):
+    for folder in _hook_folders(walk, program, _HOOKS[verb]):
         for name in _HOOKS[verb]:
-            if file := found_file(walk, (name,), folder, run):
-                walk.scripted(file, replace(run, argv=(join(folder, name),), name=name), state.fork("git"))
+            if file := found_file(walk, (name,), folder, program):
+                walk.scripted(file, replace(program, argv=(join(folder, name),), name=name), state.fork("git"))
 
 
-def _set_hook_folders(walk: Walk, run: ProgramRun) -> Iterator[str]:
+def _set_hook_folders(walk: Walk, program: ProgramRun) -> Iterator[str]:
     """The folders that this command sets as that of the hooks, by an option of git or with `git config`."""
-    yield from (word.partition("=")[2] for word in run.argv if word.lower().startswith("core.hookspath="))
+    yield from (word.partition("=")[2] for word in program.argv if word.lower().startswith("core.hookspath="))
     for earlier in walk.runs:
-        if earlier.name == "git" and "config" in earlier.argv and earlier is not run:
+        if earlier.name == "git" and "config" in earlier.argv and earlier is not program:
             at = next((at for at, word in enumerate(earlier.argv) if word.lower() == "core.hookspath"), 0)
             yield from (earlier.argv[at + 1 : at + 2] if at else ())
 
 
-def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterator[str]:
-    for folder in _set_hook_folders(walk, run):
+def _hook_folders(walk: Walk, program: ProgramRun, names: tuple[str, ...]) -> Iterator[str]:
+    for folder in _set_hook_folders(walk, program):
         yield from _with_own(folder)
-    if walk.running is None or is_away(run):
+    if walk.running is None or is_away(program):
         return
-    for root in walk.running.above(run.cwd):
+    for root in walk.running.above(program.cwd):
         for config in (f"{root}/.git/config", "~/.gitconfig"):
-            yield from _configured(walk, run, root, config, names)
+            yield from _configured(walk, program, root, config, names)
         for folder in (f"{root}/.git", linked_repository(walk, root)):
             paths = tuple(f"{folder}/hooks/{name}" for name in names) if folder else ()
             if paths and not walk.running.are_untouched(paths) and any(walk.running.is_brought(path, "") for path in paths):
                 yield f"{folder}/hooks"
 
 
-def _configured(walk: Walk, run: ProgramRun, root: str, config: str, names: tuple[str, ...]) -> Iterator[str]:
+def _configured(walk: Walk, program: ProgramRun, root: str, config: str, names: tuple[str, ...]) -> Iterator[str]:
     """The folder of hooks that a config file names, if an agent made that file or one of these hooks. Whatever call set it,
     Git runs what is in it; a folder that the project itself chose has the person's own hooks."""
     running = walk.running
@@ -91,7 +91,7 @@ def _configured(walk: Walk, run: ProgramRun, root: str, config: str, names: tupl
     for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
         folder = value if value.startswith(("/", "~")) else f"{root}/{value}"
         mades = (f"{each}/{name}" for each in _with_own(folder) for name in names)
-        if running.is_made_at(config, "") or any(running.is_brought(path, run.cwd) for path in mades):
+        if running.is_made_at(config, "") or any(running.is_brought(path, program.cwd) for path in mades):
             yield from _with_own(folder)
 
 

@@ -16,10 +16,10 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
     (`origin`), or to one that takes the place of another; a push of everything to an address without a name."""
     added: dict[str, str] = {}
     replaced: dict[str, str] = {}
-    for run in reading.runs:
-        if run.name != "git":
+    for program in reading.runs:
+        if program.name != "git":
             continue
-        words, operands = run.words, run.words.texts
+        words, operands = program.words, program.words.texts
         if words.verb == "remote add" and len(operands) > 1:
             added[operands[0]] = operands[1]
         elif words.verb == "remote set-url" and len(operands) > 1:
@@ -28,57 +28,59 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
             to = operands[0] if operands else "origin"
             new = replaced.get(to) or (added.get(to, "") if to != "origin" else "")
             if address := new or (to if words.has(*_WHOLE) and "://" in to else ""):
-                yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
+                yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), program)
 
 
 def pushed_from_list(reading: Reading) -> Iterator[Effect]:
     """`git for-each-ref --format=":%(refname)" | xargs git push origin`: a line may begin with what deletes a branch."""
-    for at, run in enumerate(reading.runs):
-        words = run.words
-        if run.name != "git" or not (run.via or run.given) or words.verb != "push":
+    for at, program in enumerate(reading.runs):
+        words = program.words
+        if program.name != "git" or not (program.via or program.given) or words.verb != "push":
             continue
         before = reading.runs[max(at - MAX_PARTNERS, 0) : at]
-        listed = any(UNKNOWN in word for word in run.argv[words.verb_at + 1 :]) and line_wrapper(run)
-        makers = _list_makers(run, listed, before) if listed else []
-        given = [name for place_, feed in run.given if run.argv[place_].startswith(UNKNOWN) for name in feed.programs]
+        listed = any(UNKNOWN in word for word in program.argv[words.verb_at + 1 :]) and line_wrapper(program)
+        makers = _list_makers(program, listed, before) if listed else []
+        given = [
+            name for place_, feed in program.given if program.argv[place_].startswith(UNKNOWN) for name in feed.programs
+        ]
         inner = [each for each in before if "$()" in each.via and each.name in given]
         if any(each.name not in _NAMING or _may_delete(each) or _shows_content(each) for each in makers) or any(
             map(_may_delete, inner)
         ):
-            yield Effect("discard", "branches that another program lists", "remote", frozenset({"variable"}), run)
+            yield Effect("discard", "branches that another program lists", "remote", frozenset({"variable"}), program)
 
 
-def _list_makers(run: ProgramRun, lister: str, before: tuple[ProgramRun, ...]) -> list[ProgramRun]:
+def _list_makers(program: ProgramRun, lister: str, before: tuple[ProgramRun, ...]) -> list[ProgramRun]:
     """The programs whose output the wrapper of a push reads, also through a file."""
-    wrapper = next((each for each in reversed(before) if each.name == lister), run)
+    wrapper = next((each for each in reversed(before) if each.name == lister), program)
     files = {redirect.target for redirect in wrapper.redirects if redirect.kind == "read"}
     files |= {value.text for value in wrapper.words.values("--arg-file")}
     files = {normpath(file) for file in files}
-    pipelines = {run.pipeline}
+    pipelines = {program.pipeline}
     for each in before if files else ():
         kept = {redirect.target for redirect in each.redirects if redirect.kind != "read"}
         if each.name == "tee":
             kept |= set(each.argv[1:4])
         if not files.isdisjoint(map(normpath, kept)):
             pipelines.add(each.pipeline)
-    return [each for each in before if each.pipeline in pipelines and each.name not in run.via and each.name != "tee"]
+    return [each for each in before if each.pipeline in pipelines and each.name not in program.via and each.name != "tee"]
 
 
-def _may_delete(run: ProgramRun) -> bool:
+def _may_delete(program: ProgramRun) -> bool:
     """Whether what it writes may begin with `:` or `+`."""
-    if run.name == "git":
-        words = [value.text for value in run.words.values("--format")]
-    elif run.name in _REWRITING:
-        separators = (each for each in run.words.given if "--field-separator" in each.entry.names)
+    if program.name == "git":
+        words = [value.text for value in program.words.values("--format")]
+    elif program.name in _REWRITING:
+        separators = (each for each in program.words.given if "--field-separator" in each.entry.names)
         apart = {at for each in separators for at in (each.word, each.value.at)}
-        words = [word for at, word in enumerate(run.argv) if at and at not in apart]
+        words = [word for at, word in enumerate(program.argv) if at and at not in apart]
     else:
         return False
     return _REFERENCE.search(_FIELD.sub("", " ".join(words)[:MAX_SPELLED])) is not None
 
 
-def _shows_content(run: ProgramRun) -> bool:
-    return run.name == "git" and _NAMING_VERBS.isdisjoint(run.argv[1:MAX_VERB])
+def _shows_content(program: ProgramRun) -> bool:
+    return program.name == "git" and _NAMING_VERBS.isdisjoint(program.argv[1:MAX_VERB])
 
 
 MAX_SPELLED = 2_000

@@ -26,37 +26,37 @@ _ONLY_SHOWN = frozenset({"--check", "-C", "--syntax-check", "--list-tasks", "--l
 """Options of Ansible with which the tasks of a playbook do not run; its commands are read in any case."""
 
 
-def walk_file(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState) -> None:
+def walk_file(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, state: ShellState) -> None:
     """Walks one file in the language of its row."""
     language = row.language
     if language == "opaque":
         _opaque(walk, file)
     elif language == "shell":
-        walk.scripted(file, replace(run, argv=(file.path,), name=basename(file.path)), state.fork(run.name))
+        walk.scripted(file, replace(program, argv=(file.path,), name=basename(file.path)), state.fork(program.name))
     elif language in language_table.RULES:
-        _by_rules(walk, file, language_table.RULES[language], run, state)
+        _by_rules(walk, file, language_table.RULES[language], program, state)
     elif language in language_table.KEYED:
-        picked = operands(run, row, verbs=True) if row.picks else None
+        picked = operands(program, row, verbs=True) if row.picks else None
         keyed = partial(language_table.keyed, path=file.path, language=language, keys=row.keys, picked=picked)
-        run_lines(walk, file, keyed, state, run, "keys", sure=False)
+        run_lines(walk, file, keyed, state, program, "keys", sure=False)
     elif language == "playbook":
-        every = file.made and _ONLY_SHOWN.isdisjoint(run.argv)
-        run_lines(walk, file, language_table.playbook_tasks if every else language_table.playbook_commands, state, run)
+        every = file.made and _ONLY_SHOWN.isdisjoint(program.argv)
+        run_lines(walk, file, language_table.playbook_tasks if every else language_table.playbook_commands, state, program)
     elif language == "git":
-        _git(walk, file, run, state)
+        _git(walk, file, program, state)
     elif language in language_table.LINES:
-        run_lines(walk, file, language_table.LINES[language], state, run)
+        run_lines(walk, file, language_table.LINES[language], state, program)
     else:
-        _code(walk, file, row, run, state)
+        _code(walk, file, row, program, state)
 
 
-def _code(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState) -> None:
+def _code(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, state: ShellState) -> None:
     if file.path.endswith(NO_CODE):
         return
     name = "swift" if row.language == "code" else row.language
-    walk.run_code(file, replace(run, argv=(name,), name=name), state.fork(run.name))
+    walk.run_code(file, replace(program, argv=(name,), name=name), state.fork(program.name))
     if file.made and row.search:
-        run_lines(walk, file, quoted_commands.commands, state, run, sure=False)
+        run_lines(walk, file, quoted_commands.commands, state, program, sure=False)
 
 
 def _opaque(walk: Walk, file: FilePlace) -> None:
@@ -64,36 +64,36 @@ def _opaque(walk: Walk, file: FilePlace) -> None:
         walk.running.cannot_read(file)
 
 
-def _git(walk: Walk, file: FilePlace, run: ProgramRun, state: ShellState) -> None:
+def _git(walk: Walk, file: FilePlace, program: ProgramRun, state: ShellState) -> None:
     """The settings of Git, and the alias that is used; all aliases of a file that is not given to a known command."""
     folder = file.path.rpartition("/")[0] or "."
 
     def read(text: str) -> Lines:
         aliases = tool_scripts.git_aliases(text)
-        names = run.argv[1:VERB_WITHIN] if run.name == "git" else tuple(aliases)
+        names = program.argv[1:VERB_WITHIN] if program.name == "git" else tuple(aliases)
         return [*tool_scripts.git(text, folder), *(aliases[word] for word in names if word in aliases)]
 
-    run_lines(walk, file, read, state, run)
+    run_lines(walk, file, read, state, program)
 
 
-def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], run: ProgramRun, state: ShellState) -> None:
+def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], program: ProgramRun, state: ShellState) -> None:
     rules = read(file.text)
-    names = [word for word in targets(run) if word]
+    names = [word for word in targets(program) if word]
     names = names if read is language_table.RULES["make"] else names[:1]
-    inner = state.fork(run.name)
-    for name, value in {**rules.variables, **dict(_assigned(run))}.items():
+    inner = state.fork(program.name)
+    for name, value in {**rules.variables, **dict(_assigned(program))}.items():
         if name.isidentifier():
             inner.variables[name] = value
     for name, value in rules.variables.items():
-        walk.variable_set(name, value, run, state)
+        walk.variable_set(name, value, program, state)
     inner.variables.setdefault("MAKE", "make")
     folder = file.path.rpartition("/")[0] if "/" in file.path else ""
     wanted = [*names, *_needed(rules, names or [rules.first])]
-    for taken in _taken_in(walk, file, rules, read, folder, run):
+    for taken in _taken_in(walk, file, rules, read, folder, program):
         more = read(taken.text)
         inner.variables.update({name: value for name, value in more.variables.items() if name.isidentifier()})
-        run_lines(walk, taken, fixed_lines(more.of(wanted)), inner, run, " ".join(names))
-    run_lines(walk, file, fixed_lines(rules.of(names)), inner, run, " ".join(names))
+        run_lines(walk, taken, fixed_lines(more.of(wanted)), inner, program, " ".join(names))
+    run_lines(walk, file, fixed_lines(rules.of(names)), inner, program, " ".join(names))
 
 
 def _needed(rules: Rules, names: list[str]) -> list[str]:
@@ -107,31 +107,31 @@ def _needed(rules: Rules, names: list[str]) -> list[str]:
 
 
 def _taken_in(
-    walk: Walk, file: FilePlace, rules: Rules, read: Callable[[str], Rules], folder: str, run: ProgramRun
+    walk: Walk, file: FilePlace, rules: Rules, read: Callable[[str], Rules], folder: str, program: ProgramRun
 ) -> Iterator[FilePlace]:
     """The files that a Makefile includes, and those that these include."""
     waiting, seen = list(rules.taken), {file.path}
     while waiting:
         name = waiting.pop(0)
-        for path in _meant(walk, name, run):
-            taken = found_file(walk, (path,), "" if path[:1] == "/" else folder, run)
+        for path in _meant(walk, name, program):
+            taken = found_file(walk, (path,), "" if path[:1] == "/" else folder, program)
             if taken is not None and taken.path not in seen:
                 seen.add(taken.path)
                 waiting += read(taken.text).taken
                 yield taken
 
 
-def _meant(walk: Walk, name: str, run: ProgramRun) -> list[str]:
-    return walk.running.meant(name, run.cwd) if GLOB.search(name) and walk.running is not None else [name]
+def _meant(walk: Walk, name: str, program: ProgramRun) -> list[str]:
+    return walk.running.meant(name, program.cwd) if GLOB.search(name) and walk.running is not None else [name]
 
 
 _WITH_VALUES = frozenset("fCIoWtd")
 
 
-def targets(run: ProgramRun) -> list[str]:
+def targets(program: ProgramRun) -> list[str]:
     """The words that are no options, no values of short ones and no assignments."""
     found, skip = list[str](), False
-    for word in run.argv[1:]:
+    for word in program.argv[1:]:
         if skip:
             skip = False
         elif word.startswith("-"):
@@ -141,8 +141,8 @@ def targets(run: ProgramRun) -> list[str]:
     return found
 
 
-def _assigned(run: ProgramRun) -> Iterator[tuple[str, str]]:
-    for word in run.argv[1:]:
+def _assigned(program: ProgramRun) -> Iterator[tuple[str, str]]:
+    for word in program.argv[1:]:
         name, sign, value = word.partition("=")
         if sign and name.isidentifier():
             yield name, value

@@ -48,23 +48,23 @@ class RunFiles(AskedFiles):
         if path in self.ran or len(self.ran) < MAX_RAN:
             self.ran[path] = REPEATED if self.repeats else self.position
 
-    def will_run_all(self, paths: tuple[str, ...], run: ProgramRun, *, line_by_line: bool) -> None:
+    def will_run_all(self, paths: tuple[str, ...], program: ProgramRun, *, line_by_line: bool) -> None:
         """The same for absolute paths, none of which the command itself writes."""
         for path in paths:
             if not is_system(path):
-                self.later.runs(path, run.name)
+                self.later.runs(path, program.name)
                 self.later.reads(path, line_by_line=line_by_line)
                 if path in self.ran or len(self.ran) < MAX_RAN:
                     self.ran[path] = REPEATED if self.repeats else self.position
                 if self._copies:
-                    self.may_lie_there(path, run, is_written=False)
+                    self.may_lie_there(path, program, is_written=False)
 
-    def may_lie_there(self, word: str, run: ProgramRun, *, is_written: bool) -> None:
+    def may_lie_there(self, word: str, program: ProgramRun, *, is_written: bool) -> None:
         """A program runs a file. Where the command itself writes or copies it, that may not happen (`false && echo > x`,
         `set -C`, `cp -n`): then an agent's file runs as it lies there."""
-        path = self.path(word, run.cwd) if len(self.overwritten) < MAX_OVERWRITTEN else ""
+        path = self.path(word, program.cwd) if len(self.overwritten) < MAX_OVERWRITTEN else ""
         if path and (is_written or self._before_copying(path) != path) and self.is_made(path):
-            self.overwritten.append((run, word))
+            self.overwritten.append((program, word))
 
     @property
     def has_copied(self) -> bool:
@@ -177,10 +177,10 @@ class RunFiles(AskedFiles):
         if self._code_read:
             self._code_read = {}
 
-    def is_new_code(self, file: FilePlace, run: ProgramRun, *, taken_in: bool) -> bool:
+    def is_new_code(self, file: FilePlace, program: ProgramRun, *, taken_in: bool) -> bool:
         """Whether the program that the command runs has not read a file yet: modules are taken in by many others. A file
         that was only taken in is read again where it is run, since more of it is searched then."""
-        read = (file.path, file.text, run.name, run.cwd, run.via)
+        read = (file.path, file.text, program.name, program.cwd, program.via)
         if (*read, False) in self._code_read or (taken_in and (*read, True) in self._code_read):
             return False
         self._code_read[(*read, taken_in)] = None

@@ -29,19 +29,23 @@ NO_CODE = (".json", ".yaml", ".yml", ".toml", ".snap", ".md", ".css", ".lock", "
 _UNITS = (".service", ".timer", ".path", ".socket")
 
 
-def read_files(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+def read_files(walk: Walk, row: Runner, program: ProgramRun, folder: str) -> Iterator[FilePlace]:
     """Those that options and operands name, and those that it reads by itself."""
-    named = [value for value in option_values(run.argv, row.options) if value and value not in STDIN] if row.options else []
-    words = operands(run, row) if row.operands or row.inside or row.places else []
+    named = (
+        [value for value in option_values(program.argv, row.options) if value and value not in STDIN] if row.options else []
+    )
+    words = operands(program, row) if row.operands or row.inside or row.places else []
     named_first = [*named, *(word for word in words if _is_operand(row, word))]
     for name in dict.fromkeys(named_first):
         paths = _spellings(row, join(folder, name) if row.instead else name)
-        if (row.always or any(concerns(walk, path, run) for path in paths)) and (file := found_file(walk, paths, "", run)):
+        if (row.always or any(concerns(walk, path, program) for path in paths)) and (
+            file := found_file(walk, paths, "", program)
+        ):
             yield file
     if row.instead and named:
         return
     for where in _folders(row, words, folder):
-        yield from _by_itself(walk, row, run, where)
+        yield from _by_itself(walk, row, program, where)
 
 
 def _spellings(row: Runner, path: str) -> tuple[str, ...]:
@@ -63,46 +67,46 @@ def _folders(row: Runner, words: list[str], folder: str) -> list[str]:
     return [join(folder, word) for word in words if word in (".", "./") or "/" in word or row.language == "shell"]
 
 
-def _at_places(walk: Walk, row: Runner, run: ProgramRun) -> Iterator[FilePlace]:
+def _at_places(walk: Walk, row: Runner, program: ProgramRun) -> Iterator[FilePlace]:
     """The files that a program finds by names without a folder: services, units."""
-    for word in operands(run, row):
+    for word in operands(program, row):
         name = word.rpartition("/")[2]
         stem = name.rpartition(".")[0] if name.endswith(_UNITS) else name
         template = f"{stem.partition('@')[0]}@" if "@" in stem else stem
         places = (each.replace("{stem}", stem).replace("{template}", template) for each in row.places.split("|"))
-        if "/" not in word and stem and (file := found_file(walk, tuple(dict.fromkeys(places)), "", run)):
+        if "/" not in word and stem and (file := found_file(walk, tuple(dict.fromkeys(places)), "", program)):
             yield file
 
 
-def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+def _by_itself(walk: Walk, row: Runner, program: ProgramRun, folder: str) -> Iterator[FilePlace]:
     if row.places:
-        yield from _at_places(walk, row, run)
+        yield from _at_places(walk, row, program)
         return
-    if not row.always and _are_untouched(walk, row, run, folder):
-        yield from made_elsewhere(walk, row, run, folder)
+    if not row.always and _are_untouched(walk, row, program, folder):
+        yield from made_elsewhere(walk, row, program, folder)
         return
-    for group in (_at_home(each, run) for each in _exact(row.reads)):
-        _will_run(walk, row, group, folder, run)
-        if (row.always or any(concerns(walk, join(folder, name), run) for name in group)) and (
-            file := found_file(walk, group, folder, run)
+    for group in (_at_home(each, program) for each in _exact(row.reads)):
+        _will_run(walk, row, group, folder, program)
+        if (row.always or any(concerns(walk, join(folder, name), program) for name in group)) and (
+            file := found_file(walk, group, folder, program)
         ):
             yield file
-    yield from made_elsewhere(walk, row, run, folder)
+    yield from made_elsewhere(walk, row, program, folder)
 
 
-def _are_untouched(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> bool:
+def _are_untouched(walk: Walk, row: Runner, program: ProgramRun, folder: str) -> bool:
     """A quick look at all files of a row: whether neither this command nor an agent made any of them, as is usual."""
-    if walk.running is None or is_away(run) or any(name == "HOME" for name, _ in run.assigns):
+    if walk.running is None or is_away(program) or any(name == "HOME" for name, _ in program.assigns):
         return False
     own, at_home = _names_in(row.reads, folder)
-    if (walk.written.texts or walk.written.opaque) and walk.written.may_change((*own, *at_home), run.cwd):
+    if (walk.written.texts or walk.written.opaque) and walk.written.may_change((*own, *at_home), program.cwd):
         return False
-    paths = walk.running.paths(own, run.cwd)
-    others = walk.running.paths(at_home, run.cwd) if at_home else ()
+    paths = walk.running.paths(own, program.cwd)
+    others = walk.running.paths(at_home, program.cwd) if at_home else ()
     if paths is None or others is None:
         return False
     if row.language not in _SETTINGS:
-        walk.will_run_all(paths, run)
+        walk.will_run_all(paths, program)
     return walk.running.are_untouched(paths) and walk.running.are_untouched(others)
 
 
@@ -120,41 +124,41 @@ def _names_in(reads: tuple[tuple[str, ...], ...], folder: str) -> tuple[tuple[st
     return tuple(join(folder, name) for name in own), tuple(join(folder, name) for name in at_home)
 
 
-def _at_home(group: tuple[str, ...], run: ProgramRun) -> tuple[str, ...]:
+def _at_home(group: tuple[str, ...], program: ProgramRun) -> tuple[str, ...]:
     """The names with the home folder that this very command sets."""
-    home = next((value for name, value in run.assigns if name == "HOME"), "")
+    home = next((value for name, value in program.assigns if name == "HOME"), "")
     return tuple(f"{home}{name[1:]}" if name[:2] == "~/" else name for name in group) if home else group
 
 
-def _will_run(walk: Walk, row: Runner, group: tuple[str, ...], folder: str, run: ProgramRun) -> None:
+def _will_run(walk: Walk, row: Runner, group: tuple[str, ...], folder: str, program: ProgramRun) -> None:
     """What this command or a later call puts there runs, whether anything lies there now or not."""
     if not row.always and row.language not in _SETTINGS:
         for name in group:
             if name[:1] != "~":
-                walk.will_run(join(folder, name), run)
+                walk.will_run(join(folder, name), program)
 
 
 _SETTINGS = frozenset({"git", "ssh", "vim", "npmrc"})
 """Languages of files that programs read all the time."""
 
 
-def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+def made_elsewhere(walk: Walk, row: Runner, program: ProgramRun, folder: str) -> Iterator[FilePlace]:
     """Files that agents made: of names known by patterns, in the folders below or above."""
     running = walk.running
     patterns, names = _elsewhere(row.reads, row.below, row.above)
-    if running is None or not (patterns or names) or is_away(run):
+    if running is None or not (patterns or names) or is_away(program):
         return
-    where = join(run.cwd, folder) if folder else run.cwd
+    where = join(program.cwd, folder) if folder else program.cwd
     paths: list[str] = []
     for pattern in patterns:
-        yield from _written_named(walk, pattern, where, run)
+        yield from _written_named(walk, pattern, where, program)
         paths += running.made_named(pattern, where)
     if names:
         paths += running.made_above(names, where)
     for path in dict.fromkeys(paths):
         if path.endswith(NO_CODE) and code_sources.language(row.language):
             continue
-        walk.will_run(path, run)
+        walk.will_run(path, program)
         if file := running.text(path, "", sure=False):
             yield file
 
@@ -173,7 +177,7 @@ def _elsewhere(
     return patterns, tuple(name for name in exact if name[:1] != "~") if above else ()
 
 
-def _written_named(walk: Walk, pattern: re.Pattern[str], folder: str, run: ProgramRun) -> Iterator[FilePlace]:
+def _written_named(walk: Walk, pattern: re.Pattern[str], folder: str, program: ProgramRun) -> Iterator[FilePlace]:
     """What this very command wrote in the folder."""
     if walk.running is None or not walk.written.texts or not (above := walk.running.path(folder or ".", "")):
         return
@@ -187,7 +191,7 @@ def _written_named(walk: Walk, pattern: re.Pattern[str], folder: str, run: Progr
             and pattern.match(path, len(above) + 1)
             and (text := walk.written.possible_text(place, ""))
         ):
-            walk.will_run(place, run)
+            walk.will_run(place, program)
             yield FilePlace(place, place, text, made=True)
 
 
@@ -224,28 +228,28 @@ def _names_of(text: str, ending: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*islice(found, MAX_NAMES), *islice(taken, MAX_NAMES))))
 
 
-def concerns(walk: Walk, path: str, run: ProgramRun) -> bool:
+def concerns(walk: Walk, path: str, program: ProgramRun) -> bool:
     """Whether this very command or an agent before made a file, or brought it along with its folder."""
-    if walk.written.possible_text(path, run.cwd) is not None or walk.written.is_unknown(path, run.cwd):
+    if walk.written.possible_text(path, program.cwd) is not None or walk.written.is_unknown(path, program.cwd):
         return True
-    return walk.running is not None and not is_away(run) and walk.running.is_brought(path, run.cwd)
+    return walk.running is not None and not is_away(program) and walk.running.is_brought(path, program.cwd)
 
 
-def found_file(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun) -> FilePlace | None:
+def found_file(walk: Walk, names: tuple[str, ...], folder: str, program: ProgramRun) -> FilePlace | None:
     """The first of these files, as this command wrote it or as it is on this machine; else what may be one of them."""
     paths = [join(folder, name) for name in names]
     for path in paths:
-        walk.will_run(path, run)
+        walk.will_run(path, program)
     for path in paths:
         if (
-            walk.written.possible_text(path, run.cwd) is not None
-            and (text := walk.written.run_text(path, run.cwd)) is not None
+            walk.written.possible_text(path, program.cwd) is not None
+            and (text := walk.written.run_text(path, program.cwd)) is not None
         ):
             return FilePlace(path, path, text, made=True)
-        if walk.running is not None and not is_away(run) and (file := walk.running.text(path, run.cwd, sure=False)):
+        if walk.running is not None and not is_away(program) and (file := walk.running.text(path, program.cwd, sure=False)):
             return file
     for path in paths:
-        if (text := walk.written.run_text(path, run.cwd)) is not None:
+        if (text := walk.written.run_text(path, program.cwd)) is not None:
             return FilePlace(path, path, text, made=True)
     return None
 
@@ -274,11 +278,11 @@ def _short(word: str, following: str, known: tuple[str, ...]) -> Iterator[str]:
         yield following
 
 
-def operands(run: ProgramRun, row: Runner, *, verbs: bool = False) -> list[str]:
+def operands(program: ProgramRun, row: Runner, *, verbs: bool = False) -> list[str]:
     """The words that are no options, no values of the row's options, no assignments and no `verbs`, unless these count."""
     found, skip = list[str](), False
     valued = {*row.options, *row.folder, "-u", "-M", "-H"}
-    for word in run.argv[1:MAX_WORDS]:
+    for word in program.argv[1:MAX_WORDS]:
         if skip:
             skip = False
         elif word.startswith("-") and len(word) > 1:

@@ -21,58 +21,58 @@ from toolguard_engine.model.work_limit import steps_to_build
 _COMPILERS = program_catalogue.programs("source_compiler") | {"go"}
 
 
-def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+def run_read_files(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     """Walks what a program reads and runs."""
-    rows = runner_table.runners(run.name)
+    rows = runner_table.runners(program.name)
     nothing_made = not walk.written.texts and (walk.running is None or walk.running.was_empty)
     for row in rows:
-        if _applies(row, run):
-            _by_row(walk, row, run, state)
+        if _applies(row, program):
+            _by_row(walk, row, program, state)
     if not nothing_made:
-        run_handed_code(walk, run, state)
+        run_handed_code(walk, program, state)
 
 
-def _applies(row: Runner, run: ProgramRun) -> bool:
+def _applies(row: Runner, program: ProgramRun) -> bool:
     if row.verbs:
-        words = run.argv[1:VERB_WITHIN]
+        words = program.argv[1:VERB_WITHIN]
         if not any(all(word in words for word in verb) for verb in row.verbs):
             return False
     return not row.unless or not any(
-        word.startswith(each) and not word.endswith("=none") for word in run.argv[1:MAX_WORDS] for each in row.unless
+        word.startswith(each) and not word.endswith("=none") for word in program.argv[1:MAX_WORDS] for each in row.unless
     )
 
 
-def _by_row(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
+def _by_row(walk: Walk, row: Runner, program: ProgramRun, state: ShellState) -> None:
     if row.language == "package":
-        package_scripts.run_scripts(walk, row, run, state)
+        package_scripts.run_scripts(walk, row, program, state)
         return
     seen = set[str]()
-    folder = next(option_values(run.argv, row.folder), "") if row.folder else ""
+    folder = next(option_values(program.argv, row.folder), "") if row.folder else ""
     inner = _in_folder(state, folder)
-    for file in read_files(walk, row, run, folder):
+    for file in read_files(walk, row, program, folder):
         if file.path not in seen:
             seen.add(file.path)
             runs_itself = walk.running is not None and walk.running.is_running(file.path)
-            walk_file(walk, file, row, run, inner)
+            walk_file(walk, file, row, program, inner)
             if not runs_itself:  # what it takes in is judged around this
-                _taken_in(walk, file, row, run, inner, seen)
-    for text in option_values(run.argv, row.texts) if row.texts else ():
-        walk_file(walk, FilePlace("an option", "-", text, made=True), row, run, inner)
+                _taken_in(walk, file, row, program, inner, seen)
+    for text in option_values(program.argv, row.texts) if row.texts else ():
+        walk_file(walk, FilePlace("an option", "-", text, made=True), row, program, inner)
     if row.stdin:
-        _at_input(walk, row, run, inner)
+        _at_input(walk, row, program, inner)
 
 
-def _taken_in(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState, seen: set[str]) -> None:
+def _taken_in(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, state: ShellState, seen: set[str]) -> None:
     """Files that a file names, which an agent made as well: `extends`, `include`, `apply from` of any language."""
     if walk.running is None or row.language in _FOLLOWED_ELSEWHERE:
         return
     if file.made:
         state.work.spend(steps_to_build(len(file.text)))
     for path in names_in(file):
-        if path not in seen and walk.running.is_made_at(path, run.cwd):
+        if path not in seen and walk.running.is_made_at(path, program.cwd):
             seen.add(path)
-            if taken := walk.running.text(path, run.cwd, sure=False):
-                walk_file(walk, taken, row, run, state)
+            if taken := walk.running.text(path, program.cwd, sure=False):
+                walk_file(walk, taken, row, program, state)
 
 
 _FOLLOWED_ELSEWHERE = frozenset({"shell", "opaque", "make", "git", "vim", "node", "python3", "ruby", "perl", "lua", "swift"})
@@ -87,22 +87,22 @@ def _in_folder(state: ShellState, folder: str) -> ShellState:
     return inner
 
 
-def _at_input(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
-    for file in walk.fed_files(run):
-        walk_file(walk, file, row, run, state)
-    if text := walk.fed(run):
-        walk_file(walk, FilePlace("standard input", "/dev/stdin", text, made=True), row, run, state)
+def _at_input(walk: Walk, row: Runner, program: ProgramRun, state: ShellState) -> None:
+    for file in walk.fed_files(program):
+        walk_file(walk, file, row, program, state)
+    if text := walk.fed(program):
+        walk_file(walk, FilePlace("standard input", "/dev/stdin", text, made=True), row, program, state)
 
 
-def ran(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def ran(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """The handler of all programs, and of `=` for variables that are set (`Walk.specials`)."""
-    if run.name == "=":
-        for name, value in run.assigns:
-            run_variable(walk, name, value, run, state)
+    if program.name == "=":
+        for name, value in program.assigns:
+            run_variable(walk, name, value, program, state)
     else:
-        run_read_files(walk, run, state)
-        if run.name not in carriers_known():
-            run_carried_commands(walk, run, state)
-        elif run.stdin is not None and run.name in _COMPILERS:
-            run_compiled_input(walk, run, state)
+        run_read_files(walk, program, state)
+        if program.name not in carriers_known():
+            run_carried_commands(walk, program, state)
+        elif program.stdin is not None and program.name in _COMPILERS:
+            run_compiled_input(walk, program, state)
     return None

@@ -58,9 +58,9 @@ class _Ends(Exception):  # noqa: N818 - the script ends early
     pass
 
 
-def edited(run: ProgramRun, text: str, path: str) -> str | None:
+def edited(program: ProgramRun, text: str, path: str) -> str | None:
     """The text of the file at this path after the script; None if that is not known."""
-    found = code_sources.source(run)
+    found = code_sources.source(program)
     if found is None or found[0] != "python" or len(found[1]) > MAX_CODE or UNKNOWN in found[1] or len(text) > MAX_TEXT:
         return None
     try:

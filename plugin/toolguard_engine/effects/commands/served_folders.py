@@ -31,19 +31,19 @@ _OPENS = lazy_re.compile(
 )
 
 
-def loaded(run: ProgramRun) -> Iterator[tuple[str, str]]:
+def loaded(program: ProgramRun) -> Iterator[tuple[str, str]]:
     """Patterns of files that may be loaded at any time, and the program that runs them; empty for their own path."""
-    if run.name.startswith("php") and run.words.has("-S"):
-        yield join(run.cwd, value_of(run.argv, ("-t", "--docroot")), "**.php"), run.name
-    elif run.name.startswith("py") and "--cgi" in run.argv:
-        yield join(run.cwd, value_of(run.argv, ("-d", "--directory")), "cgi-bin/**"), ""
-    elif run.name.startswith("py") and "runserver" in run.argv:
-        yield join(run.cwd, "**.py"), "python3"
+    if program.name.startswith("php") and program.words.has("-S"):
+        yield join(program.cwd, value_of(program.argv, ("-t", "--docroot")), "**.php"), program.name
+    elif program.name.startswith("py") and "--cgi" in program.argv:
+        yield join(program.cwd, value_of(program.argv, ("-d", "--directory")), "cgi-bin/**"), ""
+    elif program.name.startswith("py") and "runserver" in program.argv:
+        yield join(program.cwd, "**.py"), "python3"
 
 
-def begins_again(run: ProgramRun) -> bool:
+def begins_again(program: ProgramRun) -> bool:
     """Whether an interpreter starts its script again when a file changes."""
-    return "watch" in run.argv[1:2] or run.words.has("--watch", "--watch-path", "--watch-preserve-output", "--hot")
+    return "watch" in program.argv[1:2] or program.words.has("--watch", "--watch-path", "--watch-preserve-output", "--hot")
 
 
 class LaterFilesOfCode(NamedTuple):

@@ -18,12 +18,12 @@ _DECLARING = program_catalogue.programs("declaration")
 _ROOTED = ("/", "~", "$", ".", "-", UNKNOWN, "")
 
 
-def _cd(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    words = [word for word in run.argv[1:] if not (word.startswith("-") and len(word) > 1)]
+def _cd(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    words = [word for word in program.argv[1:] if not (word.startswith("-") and len(word) > 1)]
     home, before = state.variables.get("HOME"), state.variables.get("OLDPWD", UNKNOWN)
     target = words[0] if words else home if isinstance(home, str) else "~"
     state.assign("OLDPWD", here(state))
-    if target[:1] not in _ROOTED and (path := dict(run.assigns).get("CDPATH") or state.variables.get("CDPATH")):
+    if target[:1] not in _ROOTED and (path := dict(program.assigns).get("CDPATH") or state.variables.get("CDPATH")):
         above = path if isinstance(path, str) else path[0]
         target = f"{above.partition(':')[0]}/{target}"
     state.cwd = (before if isinstance(before, str) else UNKNOWN) if target == "-" else _entered(target, state)
@@ -39,29 +39,29 @@ def _entered(target: str, state: ShellState) -> str:
     return f"{state.cwd}/{target}"[:4096]
 
 
-def _declare(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    for word in run.argv[1:]:
+def _declare(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in program.argv[1:]:
         if found := ASSIGNMENT.fullmatch(word):
-            walk.variable_set(found[1], found[3], run, state)
+            walk.variable_set(found[1], found[3], program, state)
             state.assign(found[1], found[3], append=bool(found[2]))
     return NOTHING
 
 
-def _unset(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    for word in run.argv[1:]:
+def _unset(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in program.argv[1:]:
         state.variables.pop(word, None)
     return NOTHING
 
 
-def _read(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    names = [word for word in run.argv[1:] if word.isidentifier()]
-    if run.stdin and walk.running is not None:
-        walk.running.later.in_variables.update(dict.fromkeys(run.stdin.files))
-    text = run.stdin.text if run.stdin else None
+def _read(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    names = [word for word in program.argv[1:] if word.isidentifier()]
+    if program.stdin and walk.running is not None:
+        walk.running.later.in_variables.update(dict.fromkeys(program.stdin.files))
+    text = program.stdin.text if program.stdin else None
     lines = [UNKNOWN] if text is None else list(dict.fromkeys(text.splitlines()))[: MAX_GIVEN + 1] or [""]
     if len(lines) > MAX_GIVEN:
         lines = [*lines[:MAX_GIVEN], UNKNOWN]
-    signs = dict(run.assigns).get("IFS")
+    signs = dict(program.assigns).get("IFS")
     fields = [_read_into(names, line, signs or "") for line in lines]
     for at, name in enumerate(names):
         values = tuple(dict.fromkeys(each[at] for each in fields))
@@ -79,28 +79,28 @@ def _read_into(names: list[str], line: str, signs: str) -> list[str]:
     return found + [""] * (len(names) - len(found))
 
 
-def _alias(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    for word in run.argv[1:]:
+def _alias(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in program.argv[1:]:
         name, sign, text = word.partition("=")
         if sign and name:
             state.aliases[name] = text
-            walk.inner_text(text, replace(run, piped=False), state.fork("alias"))
+            walk.inner_text(text, replace(program, piped=False), state.fork("alias"))
     return NOTHING
 
 
-def _hash(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _hash(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """`hash -p PATH NAME`: what runs by that name from now on."""
-    for at, word in enumerate(run.argv[1:-2], 1):
+    for at, word in enumerate(program.argv[1:-2], 1):
         if word[:1] == "-" and word.endswith("p"):
-            state.aliases.update(dict.fromkeys(run.argv[at + 2 :], quote(run.argv[at + 1])))
+            state.aliases.update(dict.fromkeys(program.argv[at + 2 :], quote(program.argv[at + 1])))
     return NOTHING
 
 
-def _set(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    if "--" in run.argv:
-        state.args = ("sh", *run.argv[run.argv.index("--") + 1 :])
-    elif run.argv[1:2] and not run.argv[1].startswith(("-", "+")):
-        state.args = ("sh", *run.argv[1:])
+def _set(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    if "--" in program.argv:
+        state.args = ("sh", *program.argv[program.argv.index("--") + 1 :])
+    elif program.argv[1:2] and not program.argv[1].startswith(("-", "+")):
+        state.args = ("sh", *program.argv[1:])
     return NOTHING
 
 

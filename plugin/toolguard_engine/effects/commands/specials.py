@@ -34,43 +34,43 @@ from toolguard_engine.effects.syntax.outputs import NOTHING, known_text
 from toolguard_engine.effects.syntax.project_files import makefile
 
 
-def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
+def _shell(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
     """`sh`: runs the text after `-c`, or its standard input."""
-    argv = run.argv
+    argv = program.argv
     at, signs, text = _shell_options(argv)
-    inner = state.fork(run.name)
-    inner.variables.update(run.assigns)
+    inner = state.fork(program.name)
+    inner.variables.update(program.assigns)
     if rc := value_of(argv[:at], ("--rcfile", "--init-file")):
-        _started_with(walk, rc, run, inner)
+        _started_with(walk, rc, program, inner)
     if "c" in signs:
-        return _run_text(walk, text, at, run, inner)
-    script = walk.fed(run) if "s" in signs else _script(walk, run, at)
+        return _run_text(walk, text, at, program, inner)
+    script = walk.fed(program) if "s" in signs else _script(walk, program, at)
     if script:
         inner.args = ("sh", *argv[at + ("s" not in signs) :])
-        return walk.text(script, inner, None, piped=run.piped, pipeline=run.pipeline)
+        return walk.text(script, inner, None, piped=program.piped, pipeline=program.pipeline)
     if walk.running is not None:
         inner.args = ("sh", *argv[at:]) if "s" in signs else argv[at:] or ("sh",)
-        return _script_files(walk, run, len(argv) if "s" in signs else at, inner)
-    return StdinSource(None, (run.name,))
+        return _script_files(walk, program, len(argv) if "s" in signs else at, inner)
+    return StdinSource(None, (program.name,))
 
 
-def _run_text(walk: Walk, text: str, at: int, run: ProgramRun, state: ShellState) -> StdinSource:
+def _run_text(walk: Walk, text: str, at: int, program: ProgramRun, state: ShellState) -> StdinSource:
     """Runs what `sh -c` is given: `text`, or the word at this position if it is empty."""
-    state.args = run.argv[at + 1 :] or ("sh",)
-    walk.will_run_made(run)
-    text = text or (walk.unknown(run, at) if at < len(run.argv) else "")
-    for file in walk.given_files(run, at) if text == UNKNOWN else ():
-        walk.run_file(file, run, state)
-    return walk.inner_text(text, run, state) if text else StdinSource(None, (run.name,))
+    state.args = program.argv[at + 1 :] or ("sh",)
+    walk.will_run_made(program)
+    text = text or (walk.unknown(program, at) if at < len(program.argv) else "")
+    for file in walk.given_files(program, at) if text == UNKNOWN else ():
+        walk.run_file(file, program, state)
+    return walk.inner_text(text, program, state) if text else StdinSource(None, (program.name,))
 
 
-def _started_with(walk: Walk, path: str, run: ProgramRun, state: ShellState) -> None:
+def _started_with(walk: Walk, path: str, program: ProgramRun, state: ShellState) -> None:
     """The file that an interactive shell reads first."""
-    walk.will_run(path, run)
-    if (text := walk.written.run_text(path, run.cwd)) is not None:
-        walk.text(text, state, None, piped=run.piped, pipeline=run.pipeline)
-    elif file := walk.file_at(path, run):
-        walk.run_file(file, run, state)
+    walk.will_run(path, program)
+    if (text := walk.written.run_text(path, program.cwd)) is not None:
+        walk.text(text, state, None, piped=program.piped, pipeline=program.pipeline)
+    elif file := walk.file_at(path, program):
+        walk.run_file(file, program, state)
 
 
 def _shell_options(argv: tuple[str, ...]) -> tuple[int, str, str]:
@@ -104,51 +104,51 @@ def _shell_options(argv: tuple[str, ...]) -> tuple[int, str, str]:
 _SHELL_LONG = frozenset({"-norc", "-noprofile", "-rcfile", "-init-file", "-login", "-posix", "-noediting", "-restricted"})
 
 
-def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
+def _script(walk: Walk, program: ProgramRun, at: int) -> str | None:
     """The content of the script `argv[at]`, or of the standard input; None if unknown."""
-    if at >= len(run.argv) or run.argv[at] in STDIN:
-        walk.will_run_input(run)
-        return walk.fed(run)
-    walk.will_run(run.argv[at], run)
-    walk.will_run_made(run)
-    if run.argv[at].startswith(("/dev/fd/", "/proc/self/fd/")):
-        return known_text(walk.opened.get(run.argv[at].rpartition("/")[2]))
-    fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
+    if at >= len(program.argv) or program.argv[at] in STDIN:
+        walk.will_run_input(program)
+        return walk.fed(program)
+    walk.will_run(program.argv[at], program)
+    walk.will_run_made(program)
+    if program.argv[at].startswith(("/dev/fd/", "/proc/self/fd/")):
+        return known_text(walk.opened.get(program.argv[at].rpartition("/")[2]))
+    fed = next((feed for position, feed in program.given if position == at), None) if program.argv[at] == UNKNOWN else None
     text = known_text(fed)
     if text is None and (fed is None or walk.running is None):  # else `_script_files` runs both
-        return walk.written.run_text(run.argv[at], run.cwd)
+        return walk.written.run_text(program.argv[at], program.cwd)
     return text
 
 
-def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:
+def _script_files(walk: Walk, program: ProgramRun, at: int, state: ShellState) -> StdinSource:
     """Runs the script `argv[at]` of this machine, or those that reach the standard input."""
-    named = at < len(run.argv) and run.argv[at] not in STDIN
-    if named and run.argv[at] == UNKNOWN and run.given:
-        found = [*walk.given_files(run, at), *walk.files_at(UNKNOWN, run)]
-        if written := walk.written.run_text(run.argv[at], run.cwd):  # the word may also be the name of such a file
-            walk.text(written, state.fork(run.name), None, piped=run.piped, pipeline=run.pipeline)
+    named = at < len(program.argv) and program.argv[at] not in STDIN
+    if named and program.argv[at] == UNKNOWN and program.given:
+        found = [*walk.given_files(program, at), *walk.files_at(UNKNOWN, program)]
+        if written := walk.written.run_text(program.argv[at], program.cwd):  # the word may also be the name of such a file
+            walk.text(written, state.fork(program.name), None, piped=program.piped, pipeline=program.pipeline)
     else:
-        found = walk.files_at(run.argv[at], run) if named else walk.fed_files(run)
-    feed = StdinSource(None, (run.name,))
+        found = walk.files_at(program.argv[at], program) if named else walk.fed_files(program)
+    feed = StdinSource(None, (program.name,))
     for file in found:
-        feed = walk.run_file(file, run, state, run.stdin if named else None)
+        feed = walk.run_file(file, program, state, program.stdin if named else None)
     return feed
 
 
-def _source(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
-    script = _script(walk, run, 1)
+def _source(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
+    script = _script(walk, program, 1)
     if script:
-        return walk.text(script, state, None, piped=run.piped, pipeline=run.pipeline)
-    return _script_files(walk, run, 1, state)
+        return walk.text(script, state, None, piped=program.piped, pipeline=program.pipeline)
+    return _script_files(walk, program, 1, state)
 
 
-def _open(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
+def _open(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
     """`open` of macOS runs a file that is a command, and any file that is given to a terminal."""
-    program = value_of(run.argv, ("-a", "-b"))
-    files = [word for word in run.argv[1:] if word[:1] != "-" and word != program]
+    opener = value_of(program.argv, ("-a", "-b"))
+    files = [word for word in program.argv[1:] if word[:1] != "-" and word != opener]
     for path in files:
-        if path.lower().endswith(_COMMAND_FILES) or _TERMINAL.search(program):
-            walk.inner(("sh", path), run, state.fork(run.name))
+        if path.lower().endswith(_COMMAND_FILES) or _TERMINAL.search(opener):
+            walk.inner(("sh", path), program, state.fork(program.name))
     return NOTHING
 
 
@@ -156,101 +156,103 @@ _COMMAND_FILES = (".command", ".tool")
 _TERMINAL = lazy_re.compile(r"(?i)terminal|iterm|ghostty|alacritty|wezterm|kitty|warp")
 
 
-def _scheduled(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
-    if run.stdin and run.stdin.text:
-        walk.text(run.stdin.text, state.fork(run.name), None, piped=False, pipeline=run.pipeline)
+def _scheduled(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
+    if program.stdin and program.stdin.text:
+        walk.text(program.stdin.text, state.fork(program.name), None, piped=False, pipeline=program.pipeline)
     return NOTHING
 
 
-def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    _included(walk, run, state)
-    if given := git_variables.settings(run, state):
-        apart = {at for each in run.words.given if each.entry.name == "--config-env" for at in (each.word, each.value.at)}
-        words = (word for at, word in enumerate(run.argv) if at and at not in apart)
-        return walk.inner(("git", *given, *words), replace(run, assigns=()), _without(state, git_variables.NAMES))
-    project_programs.hooks(walk, run, state)
-    linked_repositories.linked(walk, run, state)
-    spelled = " ".join(run.argv)
+def _git(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    _included(walk, program, state)
+    if given := git_variables.settings(program, state):
+        apart = {
+            at for each in program.words.given if each.entry.name == "--config-env" for at in (each.word, each.value.at)
+        }
+        words = (word for at, word in enumerate(program.argv) if at and at not in apart)
+        return walk.inner(("git", *given, *words), replace(program, assigns=()), _without(state, git_variables.NAMES))
+    project_programs.hooks(walk, program, state)
+    linked_repositories.linked(walk, program, state)
+    spelled = " ".join(program.argv)
     if (
-        _GIT_RUNS.isdisjoint(run.argv)
+        _GIT_RUNS.isdisjoint(program.argv)
         and "-O" not in spelled
         and "--open" not in spelled
         and "-filter" not in spelled
         and "--exec=" not in spelled
     ):
         return None
-    for text in _git_texts(run.argv):
-        walk.inner_text(text, replace(run, piped=False, stdin=None), state.fork("git"))
+    for text in _git_texts(program.argv):
+        walk.inner_text(text, replace(program, piped=False, stdin=None), state.fork("git"))
     return None
 
 
-def _options_with_commands(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    prefixes = _COMMAND_OPTIONS[run.name]
-    for at, word in enumerate(run.argv):
+def _options_with_commands(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    prefixes = _COMMAND_OPTIONS[program.name]
+    for at, word in enumerate(program.argv):
         for prefix in prefixes:
-            if word == prefix.rstrip("=") and at + 1 < len(run.argv):
-                walk.inner_text(run.argv[at + 1].removeprefix(":").removeprefix("!"), run, state.fork(run.name))
+            if word == prefix.rstrip("=") and at + 1 < len(program.argv):
+                walk.inner_text(program.argv[at + 1].removeprefix(":").removeprefix("!"), program, state.fork(program.name))
             elif word.startswith(prefix) and len(word) > len(prefix) and prefix.endswith(("=", "!")):
-                walk.inner_text(word[len(prefix) :], run, state.fork(run.name))
-    if run.name == "expect":
-        walk.code(run, state)
+                walk.inner_text(word[len(prefix) :], program, state.fork(program.name))
+    if program.name == "expect":
+        walk.code(program, state)
     return None
 
 
-def _manual_commands(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _manual_commands(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """The commands that options name, by the program's manual: `tar --to-command`, `rsync -e`, `zip -TT`."""
-    given = (each for words in run.readings for each in words.given if each.valued)
+    given = (each for words in program.readings for each in words.given if each.valued)
     found = dict.fromkeys(each.value.text for each in given if each.entry.role == "command")
-    given = (each for words in run.readings for each in words.given if each.entry.role == "exec")
+    given = (each for words in program.readings for each in words.given if each.entry.role == "exec")
     found |= dict.fromkeys(each.value.text[5:] for each in given if each.value.text.startswith("exec="))
     for text in found:
-        walk.inner_text(text, run, state.fork(run.name))
+        walk.inner_text(text, program, state.fork(program.name))
     return None
 
 
 MAX_SED = 4_000
 
 
-def _sed(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _sed(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """Commands run by GNU sed: `sed '1e date'`, `sed 's/.*/date/e'`."""
-    for word in run.argv[1:]:
+    for word in program.argv[1:]:
         for _, command in tool_scripts.sed(word[:MAX_SED]) if "e" in word else ():
-            walk.inner_text(command, replace(run, piped=False, stdin=None), state.fork(run.name))
+            walk.inner_text(command, replace(program, piped=False, stdin=None), state.fork(program.name))
     return None
 
 
-def _interpreted(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _interpreted(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """Code in one of the rarer languages; `Walk` handles the common ones."""
-    walk.code(run, state)
+    walk.code(program, state)
     return None
 
 
 MAX_EDITED = 4_096
 
 
-def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _editor(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """Commands given to an editor: `-c ':!sh'`, `-c ':lua os.execute("sh")'`, `+'set shell=sh|shell'`."""
-    for at, word in enumerate(run.argv):
-        if word in ("-c", "--cmd") and at + 1 < len(run.argv):
-            command = run.argv[at + 1]
+    for at, word in enumerate(program.argv):
+        if word in ("-c", "--cmd") and at + 1 < len(program.argv):
+            command = program.argv[at + 1]
         elif word.startswith("+") and len(word) > 1:
             command = word[1:]
         else:
             continue
         if text := tool_scripts.vim_command(command[:MAX_EDITED]):
-            walk.inner_text(text, run, state.fork(run.name))
+            walk.inner_text(text, program, state.fork(program.name))
     return None
 
 
-def _included(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+def _included(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     """`git config include.path FILE`: the next call of Git reads that file."""
-    if "config" not in run.argv[1:4]:
+    if "config" not in program.argv[1:4]:
         return
-    folder = "~" if "--global" in run.argv else ".git"
-    for name, value in pairwise(run.argv):
+    folder = "~" if "--global" in program.argv else ".git"
+    for name, value in pairwise(program.argv):
         if name.lower().startswith("include") and name.lower().endswith(".path"):
             path = value if value.startswith(("/", "~")) else f"{folder}/{value}"
-            walk.inner((tool_scripts.INCLUDED, path), run, state.fork(run.name))
+            walk.inner((tool_scripts.INCLUDED, path), program, state.fork(program.name))
 
 
 def _without(state: ShellState, names: tuple[str, ...]) -> ShellState:
@@ -290,18 +292,18 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
             yield value
 
 
-def _make(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _make(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """What an option or the standard input holds of a makefile."""
-    for word in run.argv[1:]:
+    for word in program.argv[1:]:
         if found := ASSIGNMENT.fullmatch(word):
-            walk.variable_set(found[1], found[3], run, state)
-    own = value_of(run.argv, ("-f", "--file", "--makefile"))
-    for text in filter(None, (value_of(run.argv, ("--eval",)), walk.fed(run) if own in STDIN else "")):
+            walk.variable_set(found[1], found[3], program, state)
+    own = value_of(program.argv, ("-f", "--file", "--makefile"))
+    for text in filter(None, (value_of(program.argv, ("--eval",)), walk.fed(program) if own in STDIN else "")):
         rules = makefile(text)
         lines = [*rules.always, *(line for lines in rules.runs.values() for line in lines)]
         inner = state.fork()
         inner.variables.update(rules.variables)
-        run_lines(walk, FilePlace("-", "-", text, made=True), fixed_lines(lines), inner, run)
+        run_lines(walk, FilePlace("-", "-", text, made=True), fixed_lines(lines), inner, program)
     return None
 
 

@@ -27,16 +27,16 @@ _WRITES_SECOND = frozenset({"uniq", "xxd"})
 
 def unknown_landings(commands: Sequence[Reading], where: Where) -> Iterator[UnknownChange]:
     for command in commands:
-        for at, run in enumerate(command.runs):
-            yield from _landed(run, command.runs[max(0, at - 1) : at], at, where)
-            for path in _named(run):
-                yield UnknownChange(normal(path, where, run.cwd), at, landed=True)
+        for at, program in enumerate(command.runs):
+            yield from _landed(program, command.runs[max(0, at - 1) : at], at, where)
+            for path in _named(program):
+                yield UnknownChange(normal(path, where, program.cwd), at, landed=True)
 
 
-def _landed(run: ProgramRun, before: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator[UnknownChange]:
-    for each in islice(landings(run, before), MAX_LANDINGS):
+def _landed(program: ProgramRun, before: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator[UnknownChange]:
+    for each in islice(landings(program, before), MAX_LANDINGS):
         if _is_unknown(each.source) and each.overwrites and not each.host and each.when != "absolute-names":
-            path = normal(each.path, where, run.cwd)
+            path = normal(each.path, where, program.cwd)
             yield UnknownChange(path, at, landed=True)
             if each.deep:
                 yield UnknownChange(path, at, below=True, landed=True)
@@ -47,14 +47,14 @@ def _is_unknown(source: str) -> bool:
     return source.startswith(UNKNOWN) or "://" in source or bool(split_host(source)[0])
 
 
-def _named(run: ProgramRun) -> Iterator[str]:
+def _named(program: ProgramRun) -> Iterator[str]:
     """The files that a program writes by its words alone."""
-    words = run.argv[1:]
-    if (beginning := _CUT_UP.get(run.name)) is not None:
-        prefixes = [value.text for value in run.words.values("--prefix")]
-        prefixes += words[-1:] if run.name in ("split", "gsplit") else ()  # or that is what it cuts up
+    words = program.argv[1:]
+    if (beginning := _CUT_UP.get(program.name)) is not None:
+        prefixes = [value.text for value in program.words.values("--prefix")]
+        prefixes += words[-1:] if program.name in ("split", "gsplit") else ()  # or that is what it cuts up
         yield from (f"{prefix}{UNKNOWN}" for prefix in (*prefixes, beginning))
     yield from (word for option, word in pairwise(words) if option in _OUTPUTS)
     yield from (word.partition("=")[2] for word in words if word.startswith("--output="))
-    if run.name in _WRITES_SECOND and words:
+    if program.name in _WRITES_SECOND and words:
         yield words[-1]

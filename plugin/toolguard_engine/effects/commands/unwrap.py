@@ -54,14 +54,18 @@ def read(
 def _judge_as_they_lie(walk: Walk, running: RunFiles, state: ShellState) -> None:
     """Adds what the programs would run that run files which the command may not have changed after all."""
     with running.as_they_lie():
-        for run, word in tuple(running.overwritten):
-            for text in (None, *walk.written.earlier_texts(word, run.cwd)):
+        for program, word in tuple(running.overwritten):
+            for text in (None, *walk.written.earlier_texts(word, program.cwd)):
                 again = Walk(SPECIALS, running)
                 if text is not None:
-                    again.written.assume(word, run.cwd, text)
+                    again.written.assume(word, program.cwd, text)
                 inner = state.fork()
-                inner.cwd = run.cwd
-                fed = run.stdin if run.stdin is None else StdinSource(None, run.stdin.programs, run.stdin.files)
-                again.run(replace(run, stdin=fed), inner)
+                inner.cwd = program.cwd
+                fed = (
+                    program.stdin
+                    if program.stdin is None
+                    else StdinSource(None, program.stdin.programs, program.stdin.files)
+                )
+                again.run(replace(program, stdin=fed), inner)
                 walk.runs += again.runs
                 walk.flaws |= again.flaws

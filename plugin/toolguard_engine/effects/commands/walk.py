@@ -192,12 +192,12 @@ class Walk(ProgramWalk):
         if group.redirects:
             redirects, fed = self._redirects(group, state)
             stdin = fed or stdin
-            run = ProgramRun(("{",), "{", state.via, redirects=redirects, stdin=stdin, pipeline=pipeline, cwd=state.cwd)
+            program = ProgramRun(("{",), "{", state.via, redirects=redirects, stdin=stdin, pipeline=pipeline, cwd=state.cwd)
             at = len(self.runs)
-            self.add(run, state)
-            if not piped and writes_output(run):
+            self.add(program, state)
+            if not piped and writes_output(program):
                 bare = Group(group.kind, group.bodies, group.name, group.words)
-                self._stored(at, run, self.group(bare, state, stdin, piped=True, pipeline=pipeline), state)
+                self._stored(at, program, self.group(bare, state, stdin, piped=True, pipeline=pipeline), state)
                 return NOTHING
         shared = pipeline if piped or stdin else 0
         if group.kind == "(":
@@ -258,8 +258,8 @@ class Walk(ProgramWalk):
             argv: tuple[str, ...] = tuple(words)  # type: ignore[arg-type]  # of a plain command they are texts
             first = argv[0]
             name = program_name(first) if "/" in first or first.endswith(".exe") else first
-            run = ProgramRun(argv, name, state.via, (), (), stdin, (), piped, pipeline, state.cwd)
-            return self.run(run, state)
+            program = ProgramRun(argv, name, state.via, (), (), stdin, (), piped, pipeline, state.cwd)
+            return self.run(program, state)
         state.work.spend(EXPANSION)
         name = fields.undecided(words, state) if state.variables else ""
         if name:
@@ -290,16 +290,16 @@ class Walk(ProgramWalk):
                 return NOTHING
             given, unset = [(at - 1, feed) for at, feed in given if at], [at - 1 for at in unset if at]
         own = tuple((name, value) for name, value, _ in assigns)
-        run = ProgramRun(
+        program = ProgramRun(
             tuple(found), program_name(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd,
             unset=tuple(unset),
         )  # fmt: skip
-        feed = self.run(run, state)
+        feed = self.run(program, state)
         if not found[0].strip(UNKNOWN) and found[1:] and found[1][:1] not in ("", "-"):  # may be empty: `$SUDO rm x`
             shifted = tuple((at - 1, each) for at, each in given if at)
             rest = tuple(at - 1 for at in unset if at)
             inner = self.run(
-                replace(run, argv=tuple(found[1:]), name=program_name(found[1]), given=shifted, unset=rest), state
+                replace(program, argv=tuple(found[1:]), name=program_name(found[1]), given=shifted, unset=rest), state
             )
             feed = together([feed, inner], exact=False) if inner.text is None else inner
         return feed

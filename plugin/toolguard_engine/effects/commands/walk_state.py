@@ -40,13 +40,13 @@ def built(feed: StdinSource, state: ShellState) -> StdinSource:
     return feed
 
 
-def is_away(run: ProgramRun) -> bool:
+def is_away(program: ProgramRun) -> bool:
     """Whether it runs on another machine or in a container, where files are others."""
-    return bool(run.via) and any(name in WRAPPERS and WRAPPERS[name].away for name in run.via)
+    return bool(program.via) and any(name in WRAPPERS and WRAPPERS[name].away for name in program.via)
 
 
-def writes_output(run: ProgramRun) -> bool:
-    return any(each.kind in OUTPUT for each in run.redirects)
+def writes_output(program: ProgramRun) -> bool:
+    return any(each.kind in OUTPUT for each in program.redirects)
 
 
 def program_name(word: str) -> str:
@@ -103,7 +103,7 @@ class WalkState(ABC):
         """The scripts of `>(...)` that the next program writes to."""
 
     @abstractmethod
-    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:
+    def run(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
 
     @abstractmethod
@@ -117,12 +117,12 @@ class WalkState(ABC):
         """Runs commands that were parsed already."""
 
     @abstractmethod
-    def variable_set(self, name: str, value: str, run: ProgramRun, state: ShellState) -> None:
+    def variable_set(self, name: str, value: str, program: ProgramRun, state: ShellState) -> None:
         """An environment variable is set. Other programs may run its value, or do what it says."""
 
-    def fed(self, run: ProgramRun) -> str | None:
+    def fed(self, program: ProgramRun) -> str | None:
         """The standard input of a program, or the text it was derived from."""
-        return known_text(run.stdin or self.opened.get("0"))
+        return known_text(program.stdin or self.opened.get("0"))
 
     def goes_on_from(self, outer: WalkState) -> None:
         """What the command has written so far, and the numbers of its pipelines, are also those of a file that it runs."""
@@ -137,39 +137,39 @@ class WalkState(ABC):
 
     def _calls_unknown(self) -> bool:
         """Whether one of the programs that run is not known, so that it may be any function."""
-        return any(run.name.startswith(UNKNOWN) or run.name == "eval" for run in self.runs)
+        return any(program.name.startswith(UNKNOWN) or program.name == "eval" for program in self.runs)
 
-    def noted(self, run: ProgramRun) -> ProgramRun:
+    def noted(self, program: ProgramRun) -> ProgramRun:
         """Enters a program. Those of files are counted apart, so that they do not use up the room of the call's own."""
         running = self.running
         if running is not None:
             running.position += 1
-            if run.origin is None:
-                self._pass(running, run.name)
+            if program.origin is None:
+                self._pass(running, program.name)
         if self.here is None and len(self.runs) < MAX_RUNS:
-            self.runs.append(run)
-            return run
+            self.runs.append(program)
+            return program
         if self.here is not None:
-            return self._note_in_file(run, self.here)
+            return self._note_in_file(program, self.here)
         if len(self.runs) - (0 if running is None else running.runs) >= MAX_RUNS:
             raise RunsFull
-        self.runs.append(run)
-        return run
+        self.runs.append(program)
+        return program
 
-    def _note_in_file(self, run: ProgramRun, place: FilePlace) -> ProgramRun:
+    def _note_in_file(self, program: ProgramRun, place: FilePlace) -> ProgramRun:
         """Enters a program of a file that is run."""
         running = self.running
-        if run.name == "trap":  # a script that cleans up behind itself is ordinary
+        if program.name == "trap":  # a script that cleans up behind itself is ordinary
             if running is not None:
                 running.position -= 1
-            return run
-        run = run if run.origin is not None else replace(run, origin=place)
+            return program
+        program = program if program.origin is not None else replace(program, origin=place)
         if running is not None:
             running.runs += 1
             if running.runs > MAX_RUNS:
                 raise RunsFull
-        self.runs.append(run)
-        return run
+        self.runs.append(program)
+        return program
 
     def _pass(self, running: RunFiles, name: str) -> None:
         """Tells the files of the command that one more program runs."""
@@ -178,23 +178,25 @@ class WalkState(ABC):
         running.later.passes(is_instant=name in _INSTANT)
         running.later.goes_on = running.later.goes_on or name in _DETACHERS
 
-    def add(self, run: ProgramRun, state: ShellState) -> None:
-        state.work.spend(PROGRAM + steps_of(run))
-        self.noted(run)
+    def add(self, program: ProgramRun, state: ShellState) -> None:
+        state.work.spend(PROGRAM + steps_of(program))
+        self.noted(program)
 
-    def joined(self, words: tuple[str, ...], state: ShellState, run: ProgramRun) -> StdinSource:
-        return self.inner_text(" ".join(words), run, state)
+    def joined(self, words: tuple[str, ...], state: ShellState, program: ProgramRun) -> StdinSource:
+        return self.inner_text(" ".join(words), program, state)
 
     def inner(
-        self, argv: tuple[str, ...], run: ProgramRun, state: ShellState, given: tuple[tuple[int, StdinSource], ...] = ()
+        self, argv: tuple[str, ...], program: ProgramRun, state: ShellState, given: tuple[tuple[int, StdinSource], ...] = ()
     ) -> StdinSource:
         """Runs the inner program of a wrapper, without its input."""
         if not argv[0]:
             return StdinSource(None)
         return self.run(
-            ProgramRun(argv, program_name(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd),
+            ProgramRun(
+                argv, program_name(argv[0]), state.via, (), (), None, given, program.piped, program.pipeline, state.cwd
+            ),
             state,
         )
 
-    def inner_text(self, text: str, run: ProgramRun, state: ShellState) -> StdinSource:
-        return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
+    def inner_text(self, text: str, program: ProgramRun, state: ShellState) -> StdinSource:
+        return self.text(text, state, program.stdin, piped=program.piped, pipeline=program.pipeline)

@@ -24,23 +24,23 @@ CHARACTERS = 16
 """Of a program's words and input, for one step of work."""
 
 
-def steps_of(run: ProgramRun) -> float:
+def steps_of(program: ProgramRun) -> float:
     """What the words and texts of a program cost everything that judges it."""
-    text = "\n".join(run.argv)
-    characters = len(text) + len(run.cwd)
-    for each in run.redirects:
+    text = "\n".join(program.argv)
+    characters = len(text) + len(program.cwd)
+    for each in program.redirects:
         characters += len(each.target) + WRITTEN * CHARACTERS
-    for _, value in run.assigns:
+    for _, value in program.assigns:
         characters += len(value) + CHARACTERS
-    if run.stdin is not None:
-        characters += len(known_text(run.stdin) or "") + FED * CHARACTERS
-    of_program, of_word = _steps_of_program(run.name)
-    steps = of_program + len(run.argv) * of_word
+    if program.stdin is not None:
+        characters += len(known_text(program.stdin) or "") + FED * CHARACTERS
+    of_program, of_word = _steps_of_program(program.name)
+    steps = of_program + len(program.argv) * of_word
     steps += text.count("/") * WORD + characters / CHARACTERS
-    if len(run.argv) > FEW_WORDS:
-        steps += OPTION * sum(1 for word in run.argv[FEW_WORDS:] if word[:1] == "-")
+    if len(program.argv) > FEW_WORDS:
+        steps += OPTION * sum(1 for word in program.argv[FEW_WORDS:] if word[:1] == "-")
     if "*" in text or "?" in text or "[" in text:
-        steps += PATTERN * sum(1 for word in run.argv if GLOB.search(word))
+        steps += PATTERN * sum(1 for word in program.argv if GLOB.search(word))
     return steps
 
 

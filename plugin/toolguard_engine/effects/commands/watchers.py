@@ -35,23 +35,23 @@ _ON_DEMAND = "**.py"
 """What a server that loads changed code may load."""
 
 
-def _again(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _again(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """A watcher."""
     with _Loop(walk):
-        for argv in _commands(run):
-            inner = state.fork(run.name)
+        for argv in _commands(program):
+            inner = state.fork(program.name)
             if len(argv) == 1 and " " in argv[0]:
-                walk.inner_text(argv[0], run, inner)
+                walk.inner_text(argv[0], program, inner)
             else:
-                walk.inner(argv, run, inner)
+                walk.inner(argv, program, inner)
     return None
 
 
-def _commands(run: ProgramRun) -> Iterator[tuple[str, ...]]:
+def _commands(program: ProgramRun) -> Iterator[tuple[str, ...]]:
     """The commands that its words may be."""
-    words = run.argv[:MAX_WORDS]
+    words = program.argv[:MAX_WORDS]
     if "--" in words:
-        yield tuple(run.argv[words.index("--") + 1 :]) or (":",)
+        yield tuple(program.argv[words.index("--") + 1 :]) or (":",)
         return
     starts = 0
     for at, word in enumerate(words[1:], 1):
@@ -62,10 +62,10 @@ def _commands(run: ProgramRun) -> Iterator[tuple[str, ...]]:
         if " " in text:
             yield (text,)
         elif runner := _runner(text):
-            yield (runner, *run.argv[at:])
+            yield (runner, *program.argv[at:])
         elif not GLOB.search(text) and UNKNOWN not in text:
-            yield (text, *run.argv[at + 1 :])
-    if not starts and run.name == "nodemon":
+            yield (text, *program.argv[at + 1 :])
+    if not starts and program.name == "nodemon":
         yield ("node", "index.js")
 
 
@@ -90,65 +90,65 @@ class _Loop:
             self._running.later.loops -= 1
 
 
-def _wrapped_again(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _wrapped_again(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """A watcher whose command always begins at the same word."""
     with _Loop(walk):
-        if run.name == "entr":
-            _changed_files(walk, run)
-            if "-s" in run.argv[1:-1]:
-                return walk.inner_text(run.argv[-1], run, state.fork(run.name))
-        return walk.run_wrapped(run, WRAPPERS[run.name], state)
+        if program.name == "entr":
+            _changed_files(walk, program)
+            if "-s" in program.argv[1:-1]:
+                return walk.inner_text(program.argv[-1], program, state.fork(program.name))
+        return walk.run_wrapped(program, WRAPPERS[program.name], state)
 
 
-def _changed_files(walk: Walk, run: ProgramRun) -> None:
+def _changed_files(walk: Walk, program: ProgramRun) -> None:
     """`/_` stands for the file that has changed, whichever it is."""
-    if "/_" in run.argv and walk.running is not None:
-        before = run.argv[run.argv.index("/_") - 1]
-        walk.running.may_load(join(run.cwd, "**"), "" if before.startswith("-") or before == run.argv[0] else before)
+    if "/_" in program.argv and walk.running is not None:
+        before = program.argv[program.argv.index("/_") - 1]
+        walk.running.may_load(join(program.cwd, "**"), "" if before.startswith("-") or before == program.argv[0] else before)
 
 
-def _tests(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _tests(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     with _Loop(walk):
-        walk.inner(("pytest", *run.argv[1:]), run, state.fork(run.name))
+        walk.inner(("pytest", *program.argv[1:]), program, state.fork(program.name))
     return None
 
 
-def _cargo_watch(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    if run.argv[1:2] != ("watch",) and run.name != "cargo-watch":
+def _cargo_watch(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    if program.argv[1:2] != ("watch",) and program.name != "cargo-watch":
         return None
     with _Loop(walk):
-        for at, word in enumerate(run.argv[:MAX_WORDS]):
-            following = "".join(run.argv[at + 1 : at + 2])
+        for at, word in enumerate(program.argv[:MAX_WORDS]):
+            following = "".join(program.argv[at + 1 : at + 2])
             if word in ("-x", "--exec"):
-                walk.inner(("cargo", *following.split()), run, state.fork("cargo"))
+                walk.inner(("cargo", *following.split()), program, state.fork("cargo"))
             elif word in ("-s", "--shell"):
-                walk.inner_text(following, run, state.fork("cargo"))
+                walk.inner_text(following, program, state.fork("cargo"))
             elif word == "--":
-                walk.inner(tuple(run.argv[at + 1 :]) or (":",), run, state.fork("cargo"))
+                walk.inner(tuple(program.argv[at + 1 :]) or (":",), program, state.fork("cargo"))
     return None
 
 
-def _python_server(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _python_server(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """A server of a Python application, which is named as a module: `uvicorn app:app`."""
-    reloads = not _RELOADS.isdisjoint(run.argv)
+    reloads = not _RELOADS.isdisjoint(program.argv)
     with _Loop(walk, loops=reloads):
-        for path in dict.fromkeys(_modules(run, state)):
-            walk.inner(("python3", path), run, state.fork(run.name))
+        for path in dict.fromkeys(_modules(program, state)):
+            walk.inner(("python3", path), program, state.fork(program.name))
     if reloads and walk.running is not None:
-        walk.running.may_load(join(run.cwd, _ON_DEMAND), "python3")
+        walk.running.may_load(join(program.cwd, _ON_DEMAND), "python3")
     return None
 
 
-def _modules(run: ProgramRun, state: ShellState) -> Iterator[str]:
-    given = [word for word in run.argv[1:MAX_WORDS] if ":" in word and not word.startswith("-")]
-    given += [value_of(run.argv, names) for names in (("--app", "-A"), ("-m",))]
-    variable = dict(run.assigns).get("FLASK_APP") or state.variables.get("FLASK_APP", "")
+def _modules(program: ProgramRun, state: ShellState) -> Iterator[str]:
+    given = [word for word in program.argv[1:MAX_WORDS] if ":" in word and not word.startswith("-")]
+    given += [value_of(program.argv, names) for names in (("--app", "-A"), ("-m",))]
+    variable = dict(program.assigns).get("FLASK_APP") or state.variables.get("FLASK_APP", "")
     given += [variable] if isinstance(variable, str) else []
     for word in filter(None, given):
         if (found := _MODULE.fullmatch(word.removesuffix(".py"))) is not None:
             yield f"{found[1].replace('.', '/')}.py"
-    yield from (word for word in run.argv[1:MAX_WORDS] if word.endswith(".py"))
-    if run.name == "flask":
+    yield from (word for word in program.argv[1:MAX_WORDS] if word.endswith(".py"))
+    if program.name == "flask":
         yield from ("app.py", "wsgi.py")
 
 

@@ -39,11 +39,11 @@ class _Unclear(Exception):  # noqa: N818 - what it does is not known
     pass
 
 
-def changes(run: ProgramRun) -> tuple[tuple[ChangedSetting, ...], tuple[str, ...]] | None:
+def changes(program: ProgramRun) -> tuple[tuple[ChangedSetting, ...], tuple[str, ...]] | None:
     """The changes, and the files that it reads; None if the program may do anything else."""
     try:
-        program, values, files = _words(run)
-        found = [each for stage in islice(_stages(program), MAX_STAGES) for each in _of_stage(stage, values)]
+        script, values, files = _words(program)
+        found = [each for stage in islice(_stages(script), MAX_STAGES) for each in _of_stage(stage, values)]
     except (_Unclear, ValueError, RecursionError):
         return None
     return tuple(found), files
@@ -56,8 +56,8 @@ def _given(text: str, *, is_json: bool) -> Any:
     return json.loads(text) if is_json else text
 
 
-def _words(run: ProgramRun) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    words, values, plain = list(run.argv[1:]), dict[str, Any](), list[str]()
+def _words(program: ProgramRun) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    words, values, plain = list(program.argv[1:]), dict[str, Any](), list[str]()
     while words:
         word = words.pop(0)
         if word in ("--arg", "--argjson") and len(words) > 1:
@@ -74,15 +74,15 @@ def _words(run: ProgramRun) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     return plain[0], values, tuple(plain[1:])
 
 
-def _stages(program: str) -> Iterator[str]:
+def _stages(script: str) -> Iterator[str]:
     """The parts between the pipes that are in no bracket."""
     depth = start = 0
-    for sign in _SIGNS.finditer(program):
-        if sign[0] == "|" and not depth and program[sign.end() : sign.end() + 1] != "=":
-            yield program[start : sign.start()]
+    for sign in _SIGNS.finditer(script):
+        if sign[0] == "|" and not depth and script[sign.end() : sign.end() + 1] != "=":
+            yield script[start : sign.start()]
             start = sign.end()
         depth += (sign[0] in "([{") - (sign[0] in ")]}")
-    yield program[start:]
+    yield script[start:]
 
 
 def _of_stage(stage: str, values: dict[str, Any]) -> Iterator[ChangedSetting]:

@@ -175,4 +175,4 @@ class Effect(msgspec.Struct, frozen=True):
     target: str = ""
     place: Place = ""
     flags: frozenset[str] = frozenset()
-    run: ProgramRun | None = None
+    program: ProgramRun | None = None

@@ -56,58 +56,58 @@ _LEAVES = frozenset({*manual_catalogue.aliases("stow"), *checked_out_files.HOME_
 """Programs that put files beside the folder that they run in, though no word says so."""
 
 
-def landings(run: ProgramRun, before: tuple[ProgramRun, ...] = ()) -> Iterator[Landing]:
+def landings(program: ProgramRun, before: tuple[ProgramRun, ...] = ()) -> Iterator[Landing]:
     """`before`: the programs of its pipeline before it, which may give it the names of files."""
-    if (before and run.name in _LISTED) or len(run.argv) > MAX_KEPT_WORDS:
-        return _all_landings(run, before)
-    known: tuple[Landing, ...] | None = run.__dict__.get("landings")
+    if (before and program.name in _LISTED) or len(program.argv) > MAX_KEPT_WORDS:
+        return _all_landings(program, before)
+    known: tuple[Landing, ...] | None = program.__dict__.get("landings")
     if known is None:
-        known = run.__dict__["landings"] = tuple(_all_landings(run, ()))
+        known = program.__dict__["landings"] = tuple(_all_landings(program, ()))
     return iter(known)
 
 
-def copied(run: ProgramRun) -> Iterator[tuple[str, str]]:
+def copied(program: ProgramRun) -> Iterator[tuple[str, str]]:
     """What a program copies, moves or links from one place of this machine to another, before and after."""
-    if run.name in _COPIERS:
-        for each in landings(run):
+    if program.name in _COPIERS:
+        for each in landings(program):
             if each.source and UNKNOWN not in each.source and not each.host and not split_host(each.source)[0]:
                 yield each.source, each.path
 
 
-def _all_landings(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
-    yield from _landings(run, before)
-    if run.unset and any(run.argv[at] == UNKNOWN for at in run.unset if at < len(run.argv)):
-        yield from _landings(_without_unset(run), before)
+def _all_landings(program: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+    yield from _landings(program, before)
+    if program.unset and any(program.argv[at] == UNKNOWN for at in program.unset if at < len(program.argv)):
+        yield from _landings(_without_unset(program), before)
 
 
-def _without_unset(run: ProgramRun) -> ProgramRun:
+def _without_unset(program: ProgramRun) -> ProgramRun:
     """As the program runs if its variables that were never set are empty: the words that are nothing else vanish."""
-    left = tuple(word for at, word in enumerate(run.argv) if at not in run.unset or word != UNKNOWN)
-    return structs.replace(run, argv=left, given=(), unset=())
+    left = tuple(word for at, word in enumerate(program.argv) if at not in program.unset or word != UNKNOWN)
+    return structs.replace(program, argv=left, given=(), unset=())
 
 
-def _landings(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
-    if run.moves_files and len(run.readings) > 1:
-        yield from dict.fromkeys(each for words in run.readings for each in _by_manual(run, words, before))
-    elif run.moves_files:
-        yield from _by_manual(run, run.readings[0], before)
-        if not (run.readings[0].verb or run.readings[0].roles or _BRINGS.isdisjoint(run.argv[1:4])):
-            yield from unpacked_files.by_verb(run)
-    elif (act := _PLAIN.get(run.name)) is not None:
-        yield from act(run)
-    elif installed_files.is_generator(run.name):
-        yield from installed_files.by_generator(run)
-    elif run.name.startswith("py"):
-        yield from unpacked_files.by_python_module(run)
-    elif not _BRINGS.isdisjoint(run.argv[1:4]) and not run.name.startswith(UNKNOWN):
-        yield from unpacked_files.by_verb(run)
+def _landings(program: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+    if program.moves_files and len(program.readings) > 1:
+        yield from dict.fromkeys(each for words in program.readings for each in _by_manual(program, words, before))
+    elif program.moves_files:
+        yield from _by_manual(program, program.readings[0], before)
+        if not (program.readings[0].verb or program.readings[0].roles or _BRINGS.isdisjoint(program.argv[1:4])):
+            yield from unpacked_files.by_verb(program)
+    elif (act := _PLAIN.get(program.name)) is not None:
+        yield from act(program)
+    elif installed_files.is_generator(program.name):
+        yield from installed_files.by_generator(program)
+    elif program.name.startswith("py"):
+        yield from unpacked_files.by_python_module(program)
+    elif not _BRINGS.isdisjoint(program.argv[1:4]) and not program.name.startswith(UNKNOWN):
+        yield from unpacked_files.by_verb(program)
 
 
-def _by_manual(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
-    if (listed := _LISTED.get(run.name)) is not None:
-        yield from listed(run, words, before)
-    elif (act := _PROGRAMS.get(run.name)) is not None:
-        yield from act(run, words)
+def _by_manual(program: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+    if (listed := _LISTED.get(program.name)) is not None:
+        yield from listed(program, words, before)
+    elif (act := _PROGRAMS.get(program.name)) is not None:
+        yield from act(program, words)
 
 
 _BRINGS = frozenset({
@@ -120,15 +120,15 @@ _AT_THE_TOP = lazy_re.compile(r"/[^/]{0,80}[*?\[]")
 """A wildcard in the first part of a path."""
 
 
-def leaves_its_folder(run: ProgramRun) -> bool:
+def leaves_its_folder(program: ProgramRun) -> bool:
     """Whether it may put files outside its folder, though its words name no other."""
-    if run.name in _LEAVES:
+    if program.name in _LEAVES:
         return True
-    return run.name in _FILLERS and any(each.when == "absolute-names" for each in landings(run))
+    return program.name in _FILLERS and any(each.when == "absolute-names" for each in landings(program))
 
 
-def is_open(run: ProgramRun) -> bool:
+def is_open(program: ProgramRun) -> bool:
     """Whether it puts files somewhere, and what it is given is not known in part."""
-    if run.name not in _PROGRAMS and run.name not in _LISTED:
+    if program.name not in _PROGRAMS and program.name not in _LISTED:
         return False
-    return UNKNOWN in run.cwd or any(UNKNOWN in word or _AT_THE_TOP.match(word) for word in run.argv[1:])
+    return UNKNOWN in program.cwd or any(UNKNOWN in word or _AT_THE_TOP.match(word) for word in program.argv[1:])

@@ -15,14 +15,14 @@ _CHECKS_OUT = _PATHS | frozenset(
 )
 
 
-def working_tree(run: ProgramRun, words: CommandWords) -> tuple[str, str]:
+def working_tree(program: ProgramRun, words: CommandWords) -> tuple[str, str]:
     """Git's working tree as the command names it (`-C`, `--work-tree`, `GIT_WORK_TREE`, a setting), and the folder that its
     paths are relative to."""
     folder = ""
     for each in words.given:
         if each.entry.role == "folder":
             folder = inside(folder, each.value.text)
-    tree = next((value for name, value in run.assigns if name == "GIT_WORK_TREE"), "")
+    tree = next((value for name, value in program.assigns if name == "GIT_WORK_TREE"), "")
     for value in words.values("-c"):
         if value.text.lower().startswith("core.worktree="):
             tree = tree or value.text.partition("=")[2]
@@ -30,15 +30,15 @@ def working_tree(run: ProgramRun, words: CommandWords) -> tuple[str, str]:
     return inside(folder, tree) if tree else folder or ".", folder
 
 
-def repository(run: ProgramRun, words: CommandWords) -> str:
+def repository(program: ProgramRun, words: CommandWords) -> str:
     """The folder of Git's repository as the command names it (`--git-dir`, `GIT_DIR`); empty if it names none."""
-    named = words.last("--git-dir") or next((value for name, value in run.assigns if name == "GIT_DIR"), "")
-    return inside(working_tree(run, words)[1], named) if named else ""
+    named = words.last("--git-dir") or next((value for name, value in program.assigns if name == "GIT_DIR"), "")
+    return inside(working_tree(program, words)[1], named) if named else ""
 
 
-def _git(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+def _git(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     verb = words.verb
-    tree, folder = working_tree(run, words)
+    tree, folder = working_tree(program, words)
     yield from (Landing(UNKNOWN, inside(folder, each.text), deep=False) for each in words.named("output"))
     if "lists" in words.acts:
         return
@@ -83,12 +83,12 @@ def _new(words: CommandWords, folder: str) -> Iterator[Landing]:
         yield Landing(source or UNKNOWN, inside(folder, target), overwrites=False)
 
 
-def _stow(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+def _stow(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """Links to everything in a package, in the folder above its own unless another is named. What is there stays, unless it
     is adopted: moved into the package first."""
     if words.rehearses or (words.has("--delete") and not words.has("--stow", "--restow")):
         return
-    given = next((value for name, value in run.assigns if name == "STOW_DIR"), "")
+    given = next((value for name, value in program.assigns if name == "STOW_DIR"), "")
     packages = words.last("--dir") or given or "."
     target = words.last("--target") or inside(packages, "..")
     for word in words.named("source"):
@@ -104,9 +104,9 @@ HOME_KEEPERS: dict[str, frozenset[str]] = {
 """Programs that keep files of the home folder in a repository, with the sub-commands that write them; none if all do."""
 
 
-def by_home_keeper(run: ProgramRun) -> Iterator[Landing]:
-    verbs = HOME_KEEPERS[run.name]
-    if not verbs or not verbs.isdisjoint(run.argv[1:6]) or "--apply" in run.argv:
+def by_home_keeper(program: ProgramRun) -> Iterator[Landing]:
+    verbs = HOME_KEEPERS[program.name]
+    if not verbs or not verbs.isdisjoint(program.argv[1:6]) or "--apply" in program.argv:
         yield Landing(UNKNOWN, "~")
 
 

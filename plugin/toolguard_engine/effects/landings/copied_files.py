@@ -10,12 +10,12 @@ from toolguard_engine.effects.landings.landing import Landing, Lands, When, last
 from toolguard_engine.effects.manuals.command_words import CommandWords
 
 
-def sources_and_target(run: ProgramRun, words: CommandWords) -> tuple[list[str], str]:
+def sources_and_target(program: ProgramRun, words: CommandWords) -> tuple[list[str], str]:
     """What is copied, and where to. What another program appends (`xargs`) counts as one unknown source."""
     sources, target = [word.text for word in words.named("source")], words.one("target")
     if target:
         return sources or [UNKNOWN], target
-    if len(sources) == 1 and run.via:
+    if len(sources) == 1 and program.via:
         return [UNKNOWN], sources[0]
     return sources, ""
 
@@ -57,9 +57,9 @@ def landings_in(
             yield Landing(source, folder, "", *made, "no-folder", host)
 
 
-def _placed(run: ProgramRun, words: CommandWords, like: Landing) -> Iterator[Landing]:
+def _placed(program: ProgramRun, words: CommandWords, like: Landing) -> Iterator[Landing]:
     """Like `landings_in`, with the options that all of these programs have."""
-    sources, target = sources_and_target(run, words)
+    sources, target = sources_and_target(program, words)
     if not target:
         return
     if is_never_folder(words):
@@ -71,31 +71,31 @@ def _placed(run: ProgramRun, words: CommandWords, like: Landing) -> Iterator[Lan
         yield from landings_in(sources, target, is_folder=is_folder, like=like, keeps_folders=keeps)
 
 
-def _copy(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
-    yield from _placed(run, words, Landing("", "", deep=words.recursive))
+def _copy(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    yield from _placed(program, words, Landing("", "", deep=words.recursive))
 
 
-def _move(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+def _move(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """A folder that is not empty is not replaced by a move, unless it is put aside first."""
-    yield from _placed(run, words, Landing("", "", merges=words.has("-b", "--backup", "--exchange")))
+    yield from _placed(program, words, Landing("", "", merges=words.has("-b", "--backup", "--exchange")))
 
 
-def _link(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+def _link(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """A link to one thing that names no target lands in the current folder."""
     replaces = words.has("--force", "-b", "--backup", "--interactive")
     like = Landing("", "", merges=False, overwrites=replaces)
-    sources, target = sources_and_target(run, words)
+    sources, target = sources_and_target(program, words)
     if not target:
         yield from landings_in(list(filter(last_part, sources)), ".", is_folder=True, like=like)
         return
-    yield from (each for each in _placed(run, words, like) if last_part(each.source))
+    yield from (each for each in _placed(program, words, like) if last_part(each.source))
 
 
-def _install(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+def _install(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     if words.has("--directory"):
         yield from (Landing("", word.text, deep=False, overwrites=False) for word in words.operands)
     else:
-        yield from _placed(run, words, Landing("", "", deep=False))
+        yield from _placed(program, words, Landing("", "", deep=False))
 
 
 def _ditto(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
@@ -111,8 +111,8 @@ def _ditto(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
             yield Landing(source, target, name, deep=words.has("--keepParent"), when="folder")
 
 
-def _scp(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
-    sources, target = sources_and_target(run, words)
+def _scp(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    sources, target = sources_and_target(program, words)
     if target:
         yield from landings_in(sources, target, is_folder=False, like=Landing("", "", deep=words.recursive, host="?"))
 
@@ -152,10 +152,10 @@ def _synchronized(source: str, folder: str, host: str, words: CommandWords) -> I
 _CONTAINER_VERBS = frozenset({"cp"})
 
 
-def by_container(run: ProgramRun) -> Iterator[Landing]:
+def by_container(program: ProgramRun) -> Iterator[Landing]:
     """`docker cp box:/d/. ~` works as `cp -a` does. Every word is taken for what is copied, so that no option hides one."""
-    at = next((at for at, word in enumerate(run.argv[:4]) if word in _CONTAINER_VERBS), 0)
-    named = [word.text for word in run.words.operands if word.at > at] if at else []
+    at = next((at for at, word in enumerate(program.argv[:4]) if word in _CONTAINER_VERBS), 0)
+    named = [word.text for word in program.words.operands if word.at > at] if at else []
     for target in named[1:]:
         yield from landings_in([word for word in named if word is not target], target, is_folder=False, like=_FROM_AFAR)
 
@@ -179,9 +179,9 @@ _NAMED_PART = lazy_re.compile(r"#\d+")
 _EXPRESSION = lazy_re.compile(r"\s*(?:s|tr|y)([^\w\s])")
 
 
-def by_pattern(run: ProgramRun) -> Iterator[Landing]:
+def by_pattern(program: ProgramRun) -> Iterator[Landing]:
     """`mmv 'd/*' '/x/#1'`, `rename 's,d/,/x/,' d/a`, `rename d/ /x/ d/a`: whatever begins like one of the words."""
-    for word in run.argv[1:_MAX_WORDS]:
+    for word in program.argv[1:_MAX_WORDS]:
         found = _EXPRESSION.match(word)
         for piece in word.split(found[1]) if found and found[1] != "/" else [_NAMED_PART.sub(UNKNOWN, word)]:
             if "/" in piece:
@@ -192,9 +192,9 @@ _MAX_WORDS = 60
 _SWITCH = "/-"
 
 
-def by_robocopy(run: ProgramRun) -> Iterator[Landing]:
+def by_robocopy(program: ProgramRun) -> Iterator[Landing]:
     """Windows: `robocopy` and `xcopy` put the content of the source into the target."""
-    named = [word for word in run.argv[1:] if not (word[:1] in _SWITCH and "/" not in word[1:])]
+    named = [word for word in program.argv[1:] if not (word[:1] in _SWITCH and "/" not in word[1:])]
     if len(named) > 1:
         yield Landing(named[0], named[1])
 
@@ -202,18 +202,18 @@ def by_robocopy(run: ProgramRun) -> Iterator[Landing]:
 _NAMED = {"-path": 0, "-literalpath": 0, "-destination": 1, "-destinationpath": 1}
 
 
-def by_power_shell(run: ProgramRun, *, deep: bool = False, unpacks: bool = False) -> Iterator[Landing]:
+def by_power_shell(program: ProgramRun, *, deep: bool = False, unpacks: bool = False) -> Iterator[Landing]:
     """`Copy-Item -Recurse d/* -Destination ~`, `Move-Item`, `Expand-Archive`."""
     given, named, at = ["", ""], list[str](), 1
-    while at < len(run.argv):
-        word = run.argv[at].lower()
+    while at < len(program.argv):
+        word = program.argv[at].lower()
         if word in _NAMED:
-            given[_NAMED[word]] = "".join(run.argv[at + 1 : at + 2])
+            given[_NAMED[word]] = "".join(program.argv[at + 1 : at + 2])
             at += 1
         elif word.startswith("-"):
             deep = deep or (len(word) > 1 and "-recurse".startswith(word))
         else:
-            named.append(run.argv[at])
+            named.append(program.argv[at])
         at += 1
     source = given[0] or "".join(named[:1])
     target = given[1] or "".join(named[0 if given[0] else 1 :][:1])

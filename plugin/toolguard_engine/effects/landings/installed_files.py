@@ -21,9 +21,9 @@ _GENERATORS = lazy_re.compile(r"create-[\w.-]{1,80}|degit|tiged|giget|gitpick|co
 _MAX_WORDS = 60
 
 
-def by_package_manager(run: ProgramRun) -> Iterator[Landing]:
+def by_package_manager(program: ProgramRun) -> Iterator[Landing]:
     """`npm install --prefix x`: packages land in `x/node_modules`; `npm create vite x` fills the folder itself."""
-    words = run.argv[1:_MAX_WORDS]
+    words = program.argv[1:_MAX_WORDS]
     folders = [found[1] for word in words if (found := _FOLDER.fullmatch(word)) and found[1]]
     folders += [value for option, value in pairwise(words) if _FOLDER.fullmatch(option) and "=" not in option]
     verb = next((word for word in words if word in _INSTALLS | _GENERATES), "")
@@ -47,12 +47,12 @@ def is_generator(name: str) -> bool:
     return _GENERATORS.fullmatch(name) is not None
 
 
-def by_generator(run: ProgramRun) -> Iterator[Landing]:
+def by_generator(program: ProgramRun) -> Iterator[Landing]:
     """Yields what lands in any of the folders that a generator is given, or in its own if it is given none, or only a
     template (not `create-x`)."""
-    named = [named for word in run.argv[1:_MAX_WORDS] if (named := value_in(word))]
+    named = [named for word in program.argv[1:_MAX_WORDS] if (named := value_in(word))]
     yield from (Landing(UNKNOWN, word) for word in named)
-    if len(named) < (1 if run.name.startswith("create-") else _TEMPLATE_AND_FOLDER):
+    if len(named) < (1 if program.name.startswith("create-") else _TEMPLATE_AND_FOLDER):
         yield Landing(UNKNOWN, ".")
 
 

@@ -48,13 +48,13 @@ class Landing(msgspec.Struct, frozen=True):
 class Lands(Protocol):
     """What a program puts somewhere."""
 
-    def __call__(self, run: ProgramRun, words: CommandWords, /) -> Iterator[Landing]: ...
+    def __call__(self, program: ProgramRun, words: CommandWords, /) -> Iterator[Landing]: ...
 
 
 class ListedLands(Protocol):
     """The same; `before`: the programs of its pipeline before it, which may give it the names of files."""
 
-    def __call__(self, run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...], /) -> Iterator[Landing]: ...
+    def __call__(self, program: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...], /) -> Iterator[Landing]: ...
 
 
 def inside(folder: str, name: str) -> str:

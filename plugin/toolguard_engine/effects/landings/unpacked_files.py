@@ -21,7 +21,7 @@ _OWN_FOLDERS = {"unsquashfs": "squashfs-root"}
 """Programs that make a folder of this name if none is named."""
 
 
-def unpacked(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+def unpacked(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """A folder counts from the one before it (`tar -C a -C b`); every folder on the way may get files. Members that are
     named land there for certain, but others may as well, through links in the archive."""
     if not _creates(words):
@@ -33,9 +33,9 @@ def unpacked(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     if words.has("--one-top-level") and not words.last("--one-top-level"):
         top = _top_level(words.one("archive"))
         folders = [(place, inside(folder, top)) for place, folder in folders or [(0, ".")]]
-    own = _OWN_FOLDERS.get(run.name, ".")
+    own = _OWN_FOLDERS.get(program.name, ".")
     yield from (Landing(UNKNOWN, folder) for _, folder in folders or [(0, own)])
-    in_order = run.name in TARS
+    in_order = program.name in TARS
     for word in words.named("member")[:_MAX_NAMES]:
         if name := word.text.lstrip("/"):
             before = [folder for place, folder in folders if place < word.at or not in_order]
@@ -60,15 +60,15 @@ _RELATIVE = frozenset({"rpm2cpio", "rpm2archive"})
 """Programs that print archives without absolute names."""
 
 
-def _cpio(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+def _cpio(program: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
     """It uses absolute names in an archive, unless patterns say which files are wanted."""
     if not words.has("--pass-through"):
-        yield from unpacked(run, words)
+        yield from unpacked(program, words)
         fed = before[-1].name if before else ""
-        if _creates(words) and run.name != "bsdcpio" and not words.trait("relative") and fed not in _RELATIVE:
+        if _creates(words) and program.name != "bsdcpio" and not words.trait("relative") and fed not in _RELATIVE:
             yield from _with_absolute_names([word.text for word in words.operands])
     elif words.operands:
-        yield from _listed(run, before, words.operands[-1].text)
+        yield from _listed(program, before, words.operands[-1].text)
 
 
 def _with_absolute_names(patterns: list[str]) -> Iterator[Landing]:
@@ -76,15 +76,15 @@ def _with_absolute_names(patterns: list[str]) -> Iterator[Landing]:
         yield Landing(UNKNOWN, "/", when="absolute-names")
 
 
-def _listed(run: ProgramRun, before: tuple[ProgramRun, ...], target: str) -> Iterator[Landing]:
+def _listed(program: ProgramRun, before: tuple[ProgramRun, ...], target: str) -> Iterator[Landing]:
     """What names on standard input say is copied to the same names below the target."""
-    text = run.stdin_text
+    text = program.stdin_text
     if text and text.count("\n") + text.count("\0") < _MAX_NAMES:
         for name in filter(None, re.split(r"[\n\0]", text)):
             yield from _kept_path(name, target, deep=False)
         return
     found = next((each for each in reversed(before) if each.name == "find"), None)
-    if found is not None and run.stdin is not None and run.stdin.programs == ("find",):
+    if found is not None and program.stdin is not None and program.stdin.programs == ("find",):
         for start in find_expression.split(found.argv)[0] or ["."]:
             yield from _kept_path(start, target, deep=True)
     else:
@@ -99,10 +99,10 @@ def _kept_path(source: str, target: str, *, deep: bool) -> Iterator[Landing]:
     yield Landing(source, target, name, deep or not name)
 
 
-def _pax(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+def _pax(program: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
     named = [word.text for word in words.operands]
     if not words.has("-w"):
-        yield from unpacked(run, words)
+        yield from unpacked(program, words)
         if _creates(words):
             yield from _with_absolute_names(named)
     elif words.has("-r") and named:
@@ -113,16 +113,16 @@ def _pax(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -
             for source in sources:
                 yield from _kept_path(source, target, deep=True)
         else:
-            yield from _listed(run, before, target)
+            yield from _listed(program, before, target)
 
 
 _PYTHON_MODULES = frozenset({"zipfile", "tarfile"})
 
 
-def by_python_module(run: ProgramRun) -> Iterator[Landing]:
+def by_python_module(program: ProgramRun) -> Iterator[Landing]:
     """`python -m zipfile -e a.zip d`, `python -m tarfile -e a.tar d`, `python -m pip install --target d x`."""
-    at = next((at for at, word in enumerate(run.argv) if word == "-m" and run.argv[at + 1 : at + 2]), 0)
-    module, *words = run.argv[at + 1 :] if at else ("",)
+    at = next((at for at, word in enumerate(program.argv) if word == "-m" and program.argv[at + 1 : at + 2]), 0)
+    module, *words = program.argv[at + 1 :] if at else ("",)
     if module == "pip" and "install" in words:
         yield from _among(words)
     if module not in _PYTHON_MODULES or not any(word in ("-e", "--extract") for word in words):
@@ -135,9 +135,9 @@ _PREFIX = lazy_re.compile(r"(?:--?[\w-]{1,40}=|[A-Za-z_]{1,40}=|dir:|file:)")
 _MAX_WORDS = 60
 
 
-def by_verb(run: ProgramRun) -> Iterator[Landing]:
+def by_verb(program: ProgramRun) -> Iterator[Landing]:
     """A program without a manual whose verb says that it brings files: into any of the folders that it is given."""
-    yield from _among(run.argv[2:_MAX_WORDS])
+    yield from _among(program.argv[2:_MAX_WORDS])
 
 
 def _among(words: Sequence[str]) -> Iterator[Landing]:

@@ -241,67 +241,67 @@ def output_of(argv: Iterable[str]) -> StdinSource:
 # --- what the deeds come to -----------------------------------------------------------------------------------------------
 
 
-def effects(found: CodeReading, run: ProgramRun, where: Where) -> Iterator[Effect]:
-    """The effects that are no program's. `run`: the interpreter."""
+def effects(found: CodeReading, program: ProgramRun, where: Where) -> Iterator[Effect]:
+    """The effects that are no program's. `program`: the interpreter."""
     for deed in found.deeds:
         if deed.kind:
-            yield from _BY_KIND.get(deed.kind, _plain)(deed, run, where)
+            yield from _BY_KIND.get(deed.kind, _plain)(deed, program, where)
 
 
-def _plain(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    yield Effect(deed.kind, deed.target, "remote" if deed.kind in _REMOTE else "", deed.flags | {"code"}, run)
+def _plain(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    yield Effect(deed.kind, deed.target, "remote" if deed.kind in _REMOTE else "", deed.flags | {"code"}, program)
 
 
 _REMOTE = frozenset({"remote-shell", "method"})
 
 
-def _read(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
-    return secrets_read([deed.target], run, where, "code")
+def _read(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:
+    return secrets_read([deed.target], program, where, "code")
 
 
-def _encrypt(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield effect_on("encrypt", deed.target, run, where, ("code",))
+def _encrypt(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield effect_on("encrypt", deed.target, program, where, ("code",))
 
 
-def _sql(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+def _sql(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
     for statement in sql.statements(deed.target):
         if flags := sql.flags(statement):
-            yield Effect("sql", statement[:400], "", flags | {"code"}, run)
+            yield Effect("sql", statement[:400], "", flags | {"code"}, program)
 
 
-def _send(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _send(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:
     to = web_targets.target(deed.target or "?")
     shown, flags = (to.url, to.flags) if deed.target else ("an address in the code", _NONE)
-    carried = sent_data.data_flags(deed.feed, where, run.cwd) - {"output"}
+    carried = sent_data.data_flags(deed.feed, where, program.cwd) - {"output"}
     if deed.kind == "send" or carried & _SECRETIVE:
-        yield Effect("send", shown, "remote", flags | carried | {"code"}, run)
+        yield Effect("send", shown, "remote", flags | carried | {"code"}, program)
     for verb in deed.flags:
         if deed.kind == "send" or verb not in _QUESTIONS:
             more = web_targets.request_flags(verb, to) if deed.target else _NONE
             sent = (deed.feed.text if deed.feed is not None else None) or ""
-            if "local" not in flags and any(map(takes_away, (sent, *run.argv[1:3], run.stdin_text))):
+            if "local" not in flags and any(map(takes_away, (sent, *program.argv[1:3], program.stdin_text))):
                 more |= {"destroys"}
-            yield Effect("http", f"{verb} {deed.target and to.url}".rstrip(), "remote", flags | more | {"code"}, run)
+            yield Effect("http", f"{verb} {deed.target and to.url}".rstrip(), "remote", flags | more | {"code"}, program)
         elif deed.target:
-            yield Effect("fetch", to.url, "remote", flags | {"code"}, run)
+            yield Effect("fetch", to.url, "remote", flags | {"code"}, program)
             if acts := web_targets.acting_flags(to):
-                yield Effect("http", f"{verb} {to.url}", "remote", flags | acts | {"code"}, run)
+                yield Effect("http", f"{verb} {to.url}", "remote", flags | acts | {"code"}, program)
 
 
 _SECRETIVE = frozenset({"credentials", "secret", "personal", "file"})
 _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def _mail(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
-    carried = sent_data.data_flags(deed.feed, where, run.cwd) - {"output"}
-    yield Effect("send", deed.target, "remote", carried | deed.flags | {"mail", "code"}, run)
+def _mail(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:
+    carried = sent_data.data_flags(deed.feed, where, program.cwd) - {"output"}
+    yield Effect("send", deed.target, "remote", carried | deed.flags | {"mail", "code"}, program)
 
 
-def _log_in(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    any_server = any(name in _ANY_SERVER and value.strip("'\"") == "0" for name, value in run.assigns)
+def _log_in(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    any_server = any(name in _ANY_SERVER and value.strip("'\"") == "0" for name, value in program.assigns)
     if deed.target and (deed.flags or any_server):
         to = web_targets.target(deed.target)
-        yield Effect("fetch", to.url, "remote", to.flags | {"unverified", "code"}, run)
+        yield Effect("fetch", to.url, "remote", to.flags | {"unverified", "code"}, program)
 
 
 _ANY_SERVER = frozenset({"NODE_TLS_REJECT_UNAUTHORIZED", "PYTHONHTTPSVERIFY"})

@@ -21,21 +21,21 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 
 
 class Act(Protocol):
-    def __call__(self, run: ProgramRun, where: Where, /) -> Iterable[Effect]: ...
+    def __call__(self, program: ProgramRun, where: Where, /) -> Iterable[Effect]: ...
 
 
 class ManualAct(Protocol):
-    def __call__(self, run: ProgramRun, words: CommandWords, where: Where, /) -> Iterable[Effect]: ...
+    def __call__(self, program: ProgramRun, words: CommandWords, where: Where, /) -> Iterable[Effect]: ...
 
 
 def by_manual(act: ManualAct) -> Act:
     """The act for programs with a manual. It goes through all readings of a command line: the strictest counts."""
 
-    def acts(run: ProgramRun, where: Where, /) -> Iterable[Effect]:
-        if len(run.readings) == 1:
-            return act(run, run.readings[0], where)
-        found = list(dict.fromkeys(effect for words in run.readings for effect in act(run, words, where)))
-        return [*found, Effect("flood", run=run)] if any(words.doubtful for words in run.readings) else found
+    def acts(program: ProgramRun, where: Where, /) -> Iterable[Effect]:
+        if len(program.readings) == 1:
+            return act(program, program.readings[0], where)
+        found = list(dict.fromkeys(effect for words in program.readings for effect in act(program, words, where)))
+        return [*found, Effect("flood", program=program)] if any(words.doubtful for words in program.readings) else found
 
     return acts
 
@@ -49,33 +49,33 @@ _FURTHEST = 4_000
 _SECRET = frozenset(["credentials", "device"])
 
 
-def effect_on(kind: str, path: str, run: ProgramRun | None, where: Where, flags: Iterable[str] = ()) -> Effect:
+def effect_on(kind: str, path: str, program: ProgramRun | None, where: Where, flags: Iterable[str] = ()) -> Effect:
     """An effect on a path. Writing to a device is `device-write`."""
-    where_to, plain = classify(path, where, run.cwd if run else "")
+    where_to, plain = classify(path, where, program.cwd if program else "")
     if where_to == "device" and kind in _TO_HARDWARE:
         kind = "device-write"
-    return Effect(kind, path, where_to, plain.union(flags) if flags else plain, run)
+    return Effect(kind, path, where_to, plain.union(flags) if flags else plain, program)
 
 
-def write_effects(path: str, run: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:
+def write_effects(path: str, program: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:
     """The effect of writing a file; none if the output goes to the terminal or is discarded."""
     if path and path != "-":
-        found = effect_on("write", path, run, where, flags)
+        found = effect_on("write", path, program, where, flags)
         if found.place != "null":
             yield found
 
 
-def secrets_read(paths: Iterable[str], run: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:
+def secrets_read(paths: Iterable[str], program: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:
     """Reads of credentials and raw devices. Reading anything else is not an effect."""
     listed = worth_checking(paths)
     if len(listed) > MAX_PATHS:
-        yield Effect("flood", run=run)
+        yield Effect("flood", program=program)
         listed = listed[:MAX_PATHS] + [
             path for path in listed[MAX_PATHS:_FURTHEST] if path[:1] in "/~$." or is_secret_name(path)
         ]
     for path in listed:
-        if path and place(path, where, run.cwd if run else "") in _SECRET:
-            yield effect_on("read", path, run, where, flags)
+        if path and place(path, where, program.cwd if program else "") in _SECRET:
+            yield effect_on("read", path, program, where, flags)
 
 
 def worth_checking(paths: Iterable[str]) -> list[str]:
@@ -88,10 +88,10 @@ def worth_checking(paths: Iterable[str]) -> list[str]:
     ]
 
 
-def operands(run: ProgramRun) -> list[str]:
+def operands(program: ProgramRun) -> list[str]:
     """The words that are not options. What `xargs` and the like would append counts as one unknown word."""
-    words = list(run.words.texts)
-    if not words and any(name in _ADD_WORDS for name in run.via):
+    words = list(program.words.texts)
+    if not words and any(name in _ADD_WORDS for name in program.via):
         return [UNKNOWN]
     return words
 

@@ -24,13 +24,13 @@ PROGRAMS = _GPG | {_SCANNER, _MAKER}
 
 
 def effects(reading: Reading, where: Where) -> Iterator[Effect]:
-    for run in reading.runs:
-        if run.name == _SCANNER:
-            yield from _scanned(run, reading)
-        elif run.name == _MAKER:
-            yield from _replaced(run, where)
-        elif run.name in _GPG:
-            yield from _imported(run)
+    for program in reading.runs:
+        if program.name == _SCANNER:
+            yield from _scanned(program, reading)
+        elif program.name == _MAKER:
+            yield from _replaced(program, where)
+        elif program.name in _GPG:
+            yield from _imported(program)
 
 
 def is_code_host(host: str) -> bool:
@@ -39,55 +39,55 @@ def is_code_host(host: str) -> bool:
     return any(".".join(steps[at:]) in _CODE_HOSTS for at in range(len(steps) - 1))
 
 
-def _scanned(run: ProgramRun, reading: Reading) -> Iterator[Effect]:
+def _scanned(program: ProgramRun, reading: Reading) -> Iterator[Effect]:
     """`ssh-keyscan HOST >> ~/.ssh/known_hosts`, also through `tee` or a filter."""
-    if not any(_keeps(other) for other in reading.runs if other is run or other.pipeline == run.pipeline):
+    if not any(_keeps(other) for other in reading.runs if other is program or other.pipeline == program.pipeline):
         return
-    hosts = [word.rpartition("@")[2] for word in run.words.texts] or [UNKNOWN]
+    hosts = [word.rpartition("@")[2] for word in program.words.texts] or [UNKNOWN]
     for host in hosts[:_MOST]:
         flags = host_flags(host)
         if not flags & {"local", "private"} and not is_code_host(host):
-            yield Effect("trust", host.replace(UNKNOWN, "?"), "remote", flags, run)
+            yield Effect("trust", host.replace(UNKNOWN, "?"), "remote", flags, program)
 
 
 _MOST = 16
 
 
-def _keeps(run: ProgramRun) -> bool:
-    written = (each.target for each in run.redirects if each.kind in ("write", "append"))
-    named = run.argv[1:] if run.name in ("tee", "sponge") else ()
+def _keeps(program: ProgramRun) -> bool:
+    written = (each.target for each in program.redirects if each.kind in ("write", "append"))
+    named = program.argv[1:] if program.name in ("tee", "sponge") else ()
     return any(path.endswith(_KEPT) for path in (*written, *named))
 
 
-def _replaced(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    if not _says_yes(run) or run.words.trait("instead"):
+def _replaced(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    if not _says_yes(program) or program.words.trait("instead"):
         return
-    path = run.words.last("-f") or "~/.ssh/id_ed25519"
-    if place(path, where, run.cwd) not in ("workspace", "in-workspace", "artefact", "temp"):
-        yield Effect("replace-key", path, place(path, where, run.cwd), frozenset(), run)
+    path = program.words.last("-f") or "~/.ssh/id_ed25519"
+    if place(path, where, program.cwd) not in ("workspace", "in-workspace", "artefact", "temp"):
+        yield Effect("replace-key", path, place(path, where, program.cwd), frozenset(), program)
 
 
-def _says_yes(run: ProgramRun) -> bool:
+def _says_yes(program: ProgramRun) -> bool:
     """Whether `ssh-keygen` is given an answer; without one it keeps a key that exists."""
-    texts = [each.target for each in run.redirects if each.kind == "text"]
-    if run.stdin is not None:
-        if "yes" in run.stdin.programs:
+    texts = [each.target for each in program.redirects if each.kind == "text"]
+    if program.stdin is not None:
+        if "yes" in program.stdin.programs:
             return True
-        texts.append(run.stdin.text or "")
+        texts.append(program.stdin.text or "")
     return any(line.strip() in _YES for text in texts for line in text[:_MAX_TEXT].splitlines())
 
 
 _MAX_TEXT = 200
 
 
-def _imported(run: ProgramRun) -> Iterator[Effect]:
+def _imported(program: ProgramRun) -> Iterator[Effect]:
     """`gpg --import <(curl ...)`, `curl ... | gpg --import`, `gpg --fetch-keys URL`, `gpg --import-ownertrust`."""
-    read = run.words
+    read = program.words
     if read.has("--fetch-keys"):
-        yield Effect("trust", run.argv[-1], "remote", frozenset(), run)
+        yield Effect("trust", program.argv[-1], "remote", frozenset(), program)
     elif read.has("--import-ownertrust"):
-        yield Effect("trust", "--import-ownertrust", "", frozenset(), run)
+        yield Effect("trust", "--import-ownertrust", "", frozenset(), program)
     elif read.has("--import", "--fast-import") and not read.has("--dry-run"):
-        feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
+        feeds = [feed for _, feed in program.given] + ([program.stdin] if program.stdin is not None else [])
         if any(not _FETCHERS.isdisjoint(feed.programs) for feed in feeds):
-            yield Effect("trust", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "remote", frozenset(), run)
+            yield Effect("trust", " ".join(program.argv[:4]).replace(UNKNOWN, "?"), "remote", frozenset(), program)

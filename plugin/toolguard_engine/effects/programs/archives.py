@@ -38,26 +38,26 @@ def _inside(folder: str, path: str) -> str:
     return path if path.startswith(_ROOTED) else f"{folder}/{path}"
 
 
-def _archives(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+def _archives(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     acts = words.acts
     if "packs" in acts:
-        yield from _packs(run, words, where)
+        yield from _packs(program, words, where)
     if "unpacks" in acts:
         for folder in words.named("target", "folder"):
-            yield from write_effects(folder.text, run, where, "unpacked")
+            yield from write_effects(folder.text, program, where, "unpacked")
     elif "edits" in acts:
-        yield from write_effects(words.one("archive"), run, where, "in-place")
+        yield from write_effects(words.one("archive"), program, where, "in-place")
 
 
-def _packs(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+def _packs(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     named = members(words)
-    yield from secrets_read(named, run, where, "packed")
-    yield from (effect_on("pack", path, run, where) for path in named if place(path, where, run.cwd) in _WIDE)
-    yield from write_effects(words.one("archive"), run, where)
+    yield from secrets_read(named, program, where, "packed")
+    yield from (effect_on("pack", path, program, where) for path in named if place(path, where, program.cwd) in _WIDE)
+    yield from write_effects(words.one("archive"), program, where)
     if "moves" in words.does or words.trait("moves"):
-        yield from (effect_on("delete", path, run, where, ["recursive"]) for path in named)
+        yield from (effect_on("delete", path, program, where, ["recursive"]) for path in named)
     if words.trait("encrypts"):
-        yield from (effect_on("encrypt", path, run, where) for path in named)
+        yield from (effect_on("encrypt", path, program, where) for path in named)
 
 
 PROGRAMS: dict[str, Act] = dict.fromkeys(

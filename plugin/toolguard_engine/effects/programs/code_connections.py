@@ -79,13 +79,13 @@ _SENDING = lazy_re.compile(
 _ADDRESS = lazy_re.compile(r"""(?:https?|wss?|ftp)://[^\s'"`<>)\\]{1,400}""")
 
 
-def network_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
+def network_effects(code: str, program: ProgramRun) -> Iterator[Effect]:
     if connects_shell(code):
-        yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)
+        yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), program)
     if origin := runs_received(code):
         where = "an address in the code" if origin == "fetched" else "decoded text in the code"
-        yield Effect("run-text", where, "", frozenset({origin, "code"}), run)
-    yield from _sends(code, run)
+        yield Effect("run-text", where, "", frozenset({origin, "code"}), program)
+    yield from _sends(code, program)
 
 
 NEAR = 600
@@ -124,7 +124,7 @@ def _without_regex_calls(code: str) -> str:
     return code if "child_process" in code else code.replace(".exec(", ".")
 
 
-def _sends(code: str, run: ProgramRun) -> Iterator[Effect]:
+def _sends(code: str, program: ProgramRun) -> Iterator[Effect]:
     if not any_of(_SENDING_WORDS, code):
         return
     verbs = []
@@ -142,7 +142,7 @@ def _sends(code: str, run: ProgramRun) -> Iterator[Effect]:
         carries.add("credentials")
     if re.search(r"files\s{0,3}+=|open\(|readFile|file_get_contents|read_text|read_bytes|createReadStream", code):
         carries.add("file")
-    yield Effect("send", to.url if address else "an address in the code", "remote", flags | carries, run)
+    yield Effect("send", to.url if address else "an address in the code", "remote", flags | carries, program)
     for verb in dict.fromkeys(verbs):
         found = web_targets.request_flags(verb, to) if address else frozenset[str]()
-        yield Effect("http", f"{verb} {to.url if address else ''}".rstrip(), "remote", flags | found | {"code"}, run)
+        yield Effect("http", f"{verb} {to.url if address else ''}".rstrip(), "remote", flags | found | {"code"}, program)

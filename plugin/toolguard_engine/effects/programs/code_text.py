@@ -17,9 +17,9 @@ from toolguard_engine.effects.programs.code_methods import methods
 from toolguard_engine.effects.programs.code_search import MAX_FOUND, any_of, clip, found_in, text_of
 
 
-def code_effects(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from _files(code, run, where)
-    yield from _method_effects(code, run)
+def code_effects(code: str, program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _files(code, program, where)
+    yield from _method_effects(code, program)
 
 
 STRING = (
@@ -116,14 +116,14 @@ _SECRETIVE = (
 _RECURSIVE = lazy_re.compile(r"recursive['\"]?\s{0,4}+(?::|=>?)\s{0,4}+[tT1]")
 
 
-def _files(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _files(code: str, program: ProgramRun, where: Where) -> Iterator[Effect]:
     if any_of(_DELETING, code):
-        yield from _deletes(code, run, where)
+        yield from _deletes(code, program, where)
     if any_of(_WRITING, code):
-        yield from _writes(code, run, where)
+        yield from _writes(code, program, where)
     if any_of(_READING, code) and any_of(_SECRETIVE, code):
         for match in found_in(_READ, code):
-            yield from secrets_read([text_of(match)], run, where, "code")
+            yield from secrets_read([text_of(match)], program, where, "code")
 
 
 _UNNAMED = rf"(?:{_DELETES_ALL})(?:\s{{0,4}}+\(|\s)\s{{0,4}}+(?:[fF]['\"]|[A-Za-z_$(`])"
@@ -148,53 +148,53 @@ _REMOVES = lazy_re.compile(
 )
 
 
-def _searched(code: str, run: ProgramRun) -> Iterator[Effect]:
+def _searched(code: str, program: ProgramRun) -> Iterator[Effect]:
     """Deletes what a search finds, or a folder that the text does not name."""
     if any_of(_SEARCHES, code) and _REMOVES.search(code):
-        yield Effect("delete-found", clip(code), "unknown", frozenset({"code"}), run)
+        yield Effect("delete-found", clip(code), "unknown", frozenset({"code"}), program)
     named = {match.start() for match in found_in(_DELETE, code)}
     for match in found_in(_UNNAMED, code):
         if match.start() not in named:
-            yield Effect("delete-found", clip(match.group() + "…"), "unknown", frozenset({"code", "recursive"}), run)
+            yield Effect("delete-found", clip(match.group() + "…"), "unknown", frozenset({"code", "recursive"}), program)
 
 
-def _deletes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from _searched(code, run)
+def _deletes(code: str, program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _searched(code, program)
     for match in found_in(_DELETE, code):
         path = text_of(match)
         everything = bool(match.group("all")) or _RECURSIVE.search(code, match.end(), match.end() + 120) is not None
         flags = ("recursive", "code") if everything else ("code",)
         if path:
-            yield effect_on("delete", path, run, where, flags)
+            yield effect_on("delete", path, program, where, flags)
     for match in found_in(_PATH_DELETE, code):
         path = text_of(match)
         if path:
             everything = bool(match.group("all")) or _RECURSIVE.search(code, match.end(), match.end() + 40) is not None
-            yield effect_on("delete", path, run, where, ("recursive", "code") if everything else ("code",))
+            yield effect_on("delete", path, program, where, ("recursive", "code") if everything else ("code",))
     for match in found_in(_BARE_DELETE, code):
-        yield effect_on("delete", match[1], run, where, ("recursive", "code"))
+        yield effect_on("delete", match[1], program, where, ("recursive", "code"))
 
 
-def _writes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _writes(code: str, program: ProgramRun, where: Where) -> Iterator[Effect]:
     for match in found_in(_OPEN, code):
         if set(match.group("mode")) & set("wax>+"):
-            yield from write_effects(text_of(match), run, where, "code")
+            yield from write_effects(text_of(match), program, where, "code")
     for pattern in (_WRITE, _PATH_WRITE):
         for match in found_in(pattern, code):
-            yield from write_effects(text_of(match), run, where, "code")
+            yield from write_effects(text_of(match), program, where, "code")
 
 
-def _method_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
+def _method_effects(code: str, program: ProgramRun) -> Iterator[Effect]:
     seen = dict.fromkeys(methods(code))
     for text in islice(seen, MAX_FOUND):
-        yield Effect("method", text, "remote", frozenset({"code"}), run)
+        yield Effect("method", text, "remote", frozenset({"code"}), program)
     for text in posted_messages.messages(code):
-        yield Effect("method", text, "remote", frozenset({"code", "publish"}), run)
+        yield Effect("method", text, "remote", frozenset({"code", "publish"}), program)
     for text in statement_texts(code):
         for statement in sql.statements(text):
             found = sql.flags(statement)
             if found:
-                yield Effect("sql", statement[:400], "", found | {"code"}, run)
+                yield Effect("sql", statement[:400], "", found | {"code"}, program)
 
 
 def statement_texts(code: str) -> Iterator[str]:

@@ -31,123 +31,125 @@ _FOLDERS = frozenset(["root", "home", "workspace", "credentials"])
 """Places whose names usually mean the folder: what is copied there keeps its own name in it."""
 
 
-def _rm(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    flags = run.words.traits & _RM_FLAGS
-    for path in worth_checking(operands(run)):
-        yield effect_on("delete", path, run, where, flags)
+def _rm(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    flags = program.words.traits & _RM_FLAGS
+    for path in worth_checking(operands(program)):
+        yield effect_on("delete", path, program, where, flags)
 
 
 _RM_FLAGS = frozenset({"recursive", "forced", "wiped", "no-preserve-root"})
 
 
-def _wipe(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    flags = ["wiped", *(["recursive"] if run.words.recursive else [])]
-    for path in worth_checking(operands(run)):
-        found = effect_on("delete", path, run, where, flags)
-        yield found if found.place != "device" else effect_on("write", path, run, where, ["erases"])
+def _wipe(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    flags = ["wiped", *(["recursive"] if program.words.recursive else [])]
+    for path in worth_checking(operands(program)):
+        found = effect_on("delete", path, program, where, flags)
+        yield found if found.place != "device" else effect_on("write", path, program, where, ["erases"])
 
 
-def _rmdir(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _rmdir(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """Removing an empty folder loses nothing; Windows deletes the content with `/s`."""
-    if any(word.lower() == "/s" for word in run.argv[1:]):
-        for path in run.argv[1:]:
+    if any(word.lower() == "/s" for word in program.argv[1:]):
+        for path in program.argv[1:]:
             if path[:1] != "/" or len(path) > 2:  # noqa: PLR2004 - `/s`, `/q` are options
-                yield effect_on("delete", path, run, where, ["recursive"])
+                yield effect_on("delete", path, program, where, ["recursive"])
 
 
-def _del(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    recursive = ["recursive"] if any(word.lower() in ("/s", "-recurse", "-r") for word in run.argv[1:]) else []
-    for path in run.words.texts:
+def _del(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    recursive = ["recursive"] if any(word.lower() in ("/s", "-recurse", "-r") for word in program.argv[1:]) else []
+    for path in program.words.texts:
         if path[:1] != "/" or len(path) > 2:  # noqa: PLR2004 - `/s`, `/q` are options
-            yield effect_on("delete", path, run, where, recursive)
+            yield effect_on("delete", path, program, where, recursive)
 
 
-def _mv(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
-    sources, target = sources_and_target(run, words)
-    if target and place(target, where, run.cwd) == "null":
-        yield from (effect_on("empty", path, run, where, ["moved-away"]) for path in sources)
+def _mv(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    sources, target = sources_and_target(program, words)
+    if target and place(target, where, program.cwd) == "null":
+        yield from (effect_on("empty", path, program, where, ["moved-away"]) for path in sources)
         return
     for path in worth_checking(sources):
-        landing = _landing(path, target, len(sources), run, words, where)
-        yield effect_on("move", path, run, where, ["to-temp"] if place(landing, where, run.cwd) == "temp" else ())
-        yield from write_effects(landing, run, where)
+        landing = _landing(path, target, len(sources), program, words, where)
+        yield effect_on("move", path, program, where, ["to-temp"] if place(landing, where, program.cwd) == "temp" else ())
+        yield from write_effects(landing, program, where)
 
 
-def _cp(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
-    sources, target = sources_and_target(run, words)
-    yield from secrets_read(sources, run, where, "copied")
+def _cp(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    sources, target = sources_and_target(program, words)
+    yield from secrets_read(sources, program, where, "copied")
     if words.trait("recursive"):
         yield from (
-            effect_on("pack", path, run, where)
+            effect_on("pack", path, program, where)
             for path in worth_checking(sources)
-            if place(path, where, run.cwd) in ("root", "home")
+            if place(path, where, program.cwd) in ("root", "home")
         )
-    if run.name == "install" and words.has("--directory"):
+    if program.name == "install" and words.has("--directory"):
         return
     for path in worth_checking(sources):
-        landing = _landing(path, target, len(sources), run, words, where)
+        landing = _landing(path, target, len(sources), program, words, where)
         if path == "/dev/null":
-            yield effect_on("empty", landing, run, where)
+            yield effect_on("empty", landing, program, where)
         else:
-            source = place(path, where, run.cwd)
+            source = place(path, where, program.cwd)
             if basename(path) in _SHELLS and source == "system":
-                yield effect_on("disguise", landing, run, where)
+                yield effect_on("disguise", landing, program, where)
             backup = ["backup"] if landing == f"{path}.bak" else []
-            yield from write_effects(landing, run, where, "erases" if source == "null" else "copied", *backup)
+            yield from write_effects(landing, program, where, "erases" if source == "null" else "copied", *backup)
 
 
 _SHELLS = program_catalogue.programs("copied_as_disguise")
 
 
-def _ln(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
-    sources, target = sources_and_target(run, words)
+def _ln(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    sources, target = sources_and_target(program, words)
     if not target and sources:
         return
     for path in worth_checking(sources):
-        landing = _landing(path, target, len(sources), run, words, where)
+        landing = _landing(path, target, len(sources), program, words, where)
         if path == "/dev/null":
-            yield effect_on("empty", landing, run, where)
+            yield effect_on("empty", landing, program, where)
         else:
-            own = marks(path, where, run.cwd) & {"gateway-file"}
-            yield effect_on("link", landing, run, where, own)
-            yield from secrets_read([path], run, where, "linked")
+            own = marks(path, where, program.cwd) & {"gateway-file"}
+            yield effect_on("link", landing, program, where, own)
+            yield from secrets_read([path], program, where, "linked")
 
 
-def new_names(run: ProgramRun, where: Where) -> Iterator[tuple[str, str, bool]]:
+def new_names(program: ProgramRun, where: Where) -> Iterator[tuple[str, str, bool]]:
     """The paths under which a move or a link makes others available: source, new path, whether that is a link."""
-    for words in run.readings if run.name in RENAMERS else ():
+    for words in program.readings if program.name in RENAMERS else ():
         links = "links" in words.does or words.has("--symbolic-link")
         if "copies" in words.does and not links and not words.has("--link"):
             continue
-        sources, target = sources_and_target(run, words)
+        sources, target = sources_and_target(program, words)
         if not target and links and sources:
             target = basename(sources[0].rstrip("/"))
         for path in sources[:_MOST_NAMES] if target else ():
-            yield path, _landing(path, target, len(sources), run, words, where), links
+            yield path, _landing(path, target, len(sources), program, words, where), links
 
 
 RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
 _MOST_NAMES = 64
 
 
-def _plutil(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _plutil(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """It edits property lists in place unless `-o` names another file."""
-    if run.argv[1:2] and run.argv[1] in ("-convert", "-create", "-insert", "-remove", "-replace"):
-        named = run.argv[run.argv.index("-o") + 1 :][:1] if "-o" in run.argv else run.argv[-1:]
+    if program.argv[1:2] and program.argv[1] in ("-convert", "-create", "-insert", "-remove", "-replace"):
+        named = program.argv[program.argv.index("-o") + 1 :][:1] if "-o" in program.argv else program.argv[-1:]
         for path in named:
-            yield from write_effects(path, run, where, "in-place")
+            yield from write_effects(path, program, where, "in-place")
 
 
-def _landing(source: str, target: str, count: int, run: ProgramRun, words: CommandWords, where: Where) -> str:
+def _landing(source: str, target: str, count: int, program: ProgramRun, words: CommandWords, where: Where) -> str:
     """The path of the copy: inside the target if an option says so, or if that is likely a folder."""
     name = basename(source.rstrip("/"))
     if not target or not name or name in ("*", ".", "..", UNKNOWN) or is_never_folder(words):
         return target
     if is_folder_by_option(words):
         return f"{target.rstrip('/')}/{name}"
-    if basename(target.rstrip("/")) in ("..", ".") or is_state(normal(target, where, run.cwd), where.state_dir):
+    if basename(target.rstrip("/")) in ("..", ".") or is_state(normal(target, where, program.cwd), where.state_dir):
         return f"{target.rstrip('/')}/{name}"
-    is_folder = target.endswith("/") or count > 1 or (place(target, where, run.cwd) in _FOLDERS and basename(target) != name)
+    is_folder = (
+        target.endswith("/") or count > 1 or (place(target, where, program.cwd) in _FOLDERS and basename(target) != name)
+    )
     if not is_folder or target.endswith(name) or "." in basename(target)[1:]:
         return target
     return f"{target.rstrip('/')}/{name}"
@@ -157,60 +159,60 @@ _PUBLISHED = word_set("public site _site www htdocs html static gh-pages dist re
 """Folders into which what was built is copied."""
 
 
-def _all_built(sources: list[str], run: ProgramRun, where: Where) -> bool:
-    return bool(sources) and all(place(path, where, run.cwd) == "artefact" for path in sources)
+def _all_built(sources: list[str], program: ProgramRun, where: Where) -> bool:
+    return bool(sources) and all(place(path, where, program.cwd) == "artefact" for path in sources)
 
 
-def _rsync(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
-    sources, target = sources_and_target(run, words)
+def _rsync(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    sources, target = sources_and_target(program, words)
     if words.rehearses:
         return
-    yield from secrets_read(sources, run, where, "copied")
+    yield from secrets_read(sources, program, where, "copied")
     if not target:
         return
-    if words.trait("deletes") and place(target, where, run.cwd) != "remote":
-        rebuilt = ["rebuilt"] if basename(target.rstrip("/")) in _PUBLISHED and _all_built(sources, run, where) else []
-        yield effect_on("delete", target, run, where, ["recursive", "mirror", *rebuilt])
+    if words.trait("deletes") and place(target, where, program.cwd) != "remote":
+        rebuilt = ["rebuilt"] if basename(target.rstrip("/")) in _PUBLISHED and _all_built(sources, program, where) else []
+        yield effect_on("delete", target, program, where, ["recursive", "mirror", *rebuilt])
     if words.trait("moves"):
-        yield from (effect_on("delete", path, run, where, ["recursive"]) for path in sources)
-    yield from write_effects(target, run, where, "copied")
+        yield from (effect_on("delete", path, program, where, ["recursive"]) for path in sources)
+    yield from write_effects(target, program, where, "copied")
 
 
-def _tee(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    appends = run.words.has("--append")
+def _tee(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    appends = program.words.has("--append")
     flags = ["append"] if appends else ["truncates"]
     fed = [
-        *(run.stdin.files if run.stdin else ()),
-        *(redirect.target for redirect in run.redirects if redirect.kind == "read"),
+        *(program.stdin.files if program.stdin else ()),
+        *(redirect.target for redirect in program.redirects if redirect.kind == "read"),
     ]
     if fed and all(path == "/dev/null" for path in fed) and not appends:
-        yield from (effect_on("empty", path, run, where) for path in operands(run))
+        yield from (effect_on("empty", path, program, where) for path in operands(program))
         return
     if any(path in _NOISE for path in fed):
         flags = ["erases"]
-    for path in worth_checking(operands(run)):
-        yield from write_effects(path, run, where, *flags)
+    for path in worth_checking(operands(program)):
+        yield from write_effects(path, program, where, *flags)
 
 
 _NOISE = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
 
 
-def _truncate(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    size = run.words.last("--size")
-    for path in worth_checking(operands(run)):
+def _truncate(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    size = program.words.last("--size")
+    for path in worth_checking(operands(program)):
         if size.lstrip("=<").strip("0kKMGB") == "" and size:
-            yield effect_on("empty", path, run, where)
+            yield effect_on("empty", path, program, where)
         else:
-            yield from write_effects(path, run, where)
+            yield from write_effects(path, program, where)
 
 
-def _touch(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = run.words
+def _touch(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = program.words
     dated = words.has("-t", "--reference", "--date")
     like = "" if words.has("-t", "--date", "--adjust") else words.last("--reference")
-    for path in worth_checking(operands(run)):
+    for path in worth_checking(operands(program)):
         is_converted = bool(like) and path.lower().endswith(_MEDIA)
-        yield from write_effects(path, run, where, "touched", *(["dated"] if dated and not is_converted else []))
+        yield from write_effects(path, program, where, "touched", *(["dated"] if dated and not is_converted else []))
 
 
 _MEDIA = (
@@ -220,28 +222,28 @@ _MEDIA = (
 """A converted photo, film or scan often gets the time of its original. Nothing of the kind runs."""
 
 
-def _outputs(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _outputs(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """Programs that write to a path that an option names."""
-    for path in run.words.named("output"):
-        yield from write_effects(path.text, run, where)
+    for path in program.words.named("output"):
+        yield from write_effects(path.text, program, where)
 
 
-def _split(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = operands(run)
-    yield from secrets_read(words[:1], run, where)
-    yield from write_effects(words[1] if len(words) > 1 else "", run, where)
+def _split(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = operands(program)
+    yield from secrets_read(words[:1], program, where)
+    yield from write_effects(words[1] if len(words) > 1 else "", program, where)
 
 
 _GPG = program_catalogue.programs("gpg")
 
 
-def _editor(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _editor(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """Editors that are given commands: `ed -s f <<<w`, `ex -sc ... f`, `vim -c ... f`."""
-    for path in operands(run):
+    for path in operands(program):
         if not path.startswith("+"):
-            yield from write_effects(path, run, where, "in-place")
-            if _EMPTIES.search("\n".join((*run.argv[1:], (run.stdin and run.stdin.text) or ""))[:_MAX_COMMANDS]):
-                yield effect_on("empty", path, run, where)
+            yield from write_effects(path, program, where, "in-place")
+            if _EMPTIES.search("\n".join((*program.argv[1:], (program.stdin and program.stdin.text) or ""))[:_MAX_COMMANDS]):
+                yield effect_on("empty", path, program, where)
 
 
 _MAX_COMMANDS = 4_000
@@ -249,13 +251,13 @@ _EMPTIES = lazy_re.compile(r"(?m)(?:^|[|:+])(?:(?:%|1?,\$?)d(?:elete)?|(?:normal
 """All lines are deleted."""
 
 
-def _crypted(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _crypted(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """A file left unreadable without the key, as ransomware does, unless it is a project file."""
-    inputs = operands(run)
-    if run.name in _GPG and not run.words.has("--symmetric", "--encrypt"):
+    inputs = operands(program)
+    if program.name in _GPG and not program.words.has("--symmetric", "--encrypt"):
         return
-    yield from (effect_on("encrypt", path, run, where) for path in inputs)
-    yield from secrets_read(inputs, run, where)
+    yield from (effect_on("encrypt", path, program, where) for path in inputs)
+    yield from secrets_read(inputs, program, where)
 
 
 def _aliased(table: dict[str, Act]) -> dict[str, Act]:
@@ -266,30 +268,30 @@ def _aliased(table: dict[str, Act]) -> dict[str, Act]:
 _NO_GNU = program_catalogue.programs("no_gnu_form")
 
 
-def _rimraf(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    for path in operands(run):
-        yield effect_on("delete", path, run, where, ["recursive", "forced"])
+def _rimraf(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    for path in operands(program):
+        yield effect_on("delete", path, program, where, ["recursive", "forced"])
 
 
 _CMAKE = {"rm": "rm", "remove": "rm", "remove_directory": "rm", "copy": "cp", "copy_directory": "cp", "rename": "mv"}
 
 
-def _cmake(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _cmake(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`cmake -E rm -rf path` and its other portable commands."""
-    if not run.words.has("-E") or run.argv[2:3] == () or run.argv[2] not in _CMAKE:
+    if not program.words.has("-E") or program.argv[2:3] == () or program.argv[2] not in _CMAKE:
         return
-    name = _CMAKE[run.argv[2]]
-    deep = ("-r",) if run.argv[2].endswith("directory") else ()
-    argv = (name, *deep, *run.argv[3:])
+    name = _CMAKE[program.argv[2]]
+    deep = ("-r",) if program.argv[2].endswith("directory") else ()
+    argv = (name, *deep, *program.argv[3:])
     if name == "rm":
-        yield from _rm(replace(run, argv=argv), where)
+        yield from _rm(replace(program, argv=argv), where)
     for words in option_parser.readings(name, argv):
-        yield from _COPIES[name](run, words, where)
+        yield from _COPIES[name](program, words, where)
 
 
-def _discards(run: ProgramRun) -> Iterator[Effect]:
+def _discards(program: ProgramRun) -> Iterator[Effect]:
     """One `discard` for each file whose older version `git restore` or `git checkout` writes over it."""
-    words = next((words for words in run.readings if words.verb in _BRINGING_BACK), None)
+    words = next((words for words in program.readings if words.verb in _BRINGING_BACK), None)
     if words is None:
         return
     operands = [word for word in words.operands if word.at > words.end] or [*words.values("-b", "-B", "--orphan")]
@@ -297,7 +299,7 @@ def _discards(run: ProgramRun) -> Iterator[Effect]:
     odd = words.has("--pathspec-from-file", "--source", "--patch", "--force") or any(path[:1] == ":" for path in paths)
     elsewhere = words.verb_at > 1  # `git -C elsewhere`
     for path in [UNKNOWN] if elsewhere or odd or not paths or len(paths) > MAX_DISCARDED else paths:
-        yield Effect("discard", path, "", frozenset(), run)
+        yield Effect("discard", path, "", frozenset(), program)
 
 
 _BRINGING_BACK = frozenset({"restore", "checkout", "co"})
@@ -307,15 +309,15 @@ MAX_DISCARDED = 8
 """Files that are looked up, which takes time for each."""
 
 
-def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _git(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`git config -f file name value` writes the file; `git restore FILE` discards changes."""
-    words = next((words for words in run.readings if words.verb == "config"), None)
+    words = next((words for words in program.readings if words.verb == "config"), None)
     if words is None:
-        yield from _discards(run)
+        yield from _discards(program)
         return
     asks = words.trait("lists") or len(words.operands) < 2 or words.texts[0] in ("get", "list")  # noqa: PLR2004 - a name and a value
     if not asks:
-        yield from write_effects(words.last("--file"), run, where, "in-place")
+        yield from write_effects(words.last("--file"), program, where, "in-place")
 
 
 _COPIES: dict[str, ManualAct] = {"mv": _mv, "cp": _cp, "ln": _ln, "install": _cp, "ditto": _cp, "rsync": _rsync}
@@ -334,23 +336,23 @@ PROGRAMS: dict[str, Act] = _aliased({
 }  # fmt: skip
 
 
-def copied(run: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
+def copied(program: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
     """The paths of what is copied, moved or linked, before and after; nothing for other programs."""
-    if run.name not in _PAIRED:
+    if program.name not in _PAIRED:
         return iter(())
-    if len(run.argv) > _MOST_NAMES:
-        return _copied(run, where)
-    known: tuple[Where, tuple[tuple[str, str], ...]] | None = run.__dict__.get("copied")
+    if len(program.argv) > _MOST_NAMES:
+        return _copied(program, where)
+    known: tuple[Where, tuple[tuple[str, str], ...]] | None = program.__dict__.get("copied")
     if known is None or known[0] is not where:
-        known = run.__dict__["copied"] = where, tuple(_copied(run, where))
+        known = program.__dict__["copied"] = where, tuple(_copied(program, where))
     return iter(known[1])
 
 
-def _copied(run: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
-    for words in run.readings:
-        sources, target = sources_and_target(run, words)
+def _copied(program: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
+    for words in program.readings:
+        sources, target = sources_and_target(program, words)
         for path in worth_checking(sources) if target else ():
-            yield path, _landing(path, target, len(sources), run, words, where)
+            yield path, _landing(path, target, len(sources), program, words, where)
 
 
 _PAIRED = frozenset(["mv", "cp", "ln", "install"])

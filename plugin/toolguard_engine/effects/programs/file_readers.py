@@ -27,32 +27,38 @@ _NAMED_SO = lazy_re.compile(r"(?i)token|secret|passw|credential|(?:api|access|pr
 _WIDE = frozenset(["root", "home", "system", "credentials"])
 
 
-def _shows(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from secrets_read(run.words.texts, run, where)
+def _shows(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from secrets_read(program.words.texts, program, where)
 
 
-def _searches(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = run.words
-    paths = operands(run)
+def _searches(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = program.words
+    paths = operands(program)
     patterns = [value.text for value in words.values("--regexp", "--match")]
     if not patterns and not words.has("--file"):
         patterns, paths = paths[:1], paths[1:]
-    yield from secrets_read(paths, run, where, *(["names"] if words.trait("tells-names") else []))
+    yield from secrets_read(paths, program, where, *(["names"] if words.trait("tells-names") else []))
     hunts = any(_HUNTED.search(pattern[:256]) for pattern in patterns)
-    if hunts and (_from_history(run, where) or any("history" in marks(path, where) for path in paths)):
-        yield Effect("search", "history", "home", frozenset(["secrets"]), run)
-    if run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs) and _prints_secrets(words, patterns):
-        yield Effect("search", "environment", "home", frozenset(["secrets"]), run)
-    if run.name not in _ALWAYS_DEEP and not words.recursive:
+    if hunts and (_from_history(program, where) or any("history" in marks(path, where) for path in paths)):
+        yield Effect("search", "history", "home", frozenset(["secrets"]), program)
+    if (
+        program.stdin is not None
+        and not _ENVIRONMENT.isdisjoint(program.stdin.programs)
+        and _prints_secrets(words, patterns)
+    ):
+        yield Effect("search", "environment", "home", frozenset(["secrets"]), program)
+    if program.name not in _ALWAYS_DEEP and not words.recursive:
         return
     if hunts:
         yield from (
-            effect_on("search", path, run, where, ["secrets"]) for path in paths if place(path, where, run.cwd) in _WIDE
+            effect_on("search", path, program, where, ["secrets"])
+            for path in paths
+            if place(path, where, program.cwd) in _WIDE
         )
 
 
-def _from_history(run: ProgramRun, where: Where) -> bool:
-    feed = run.stdin
+def _from_history(program: ProgramRun, where: Where) -> bool:
+    feed = program.stdin
     return feed is not None and ("history" in feed.programs or any("history" in marks(path, where) for path in feed.files))
 
 
@@ -68,22 +74,26 @@ _IN_PLACE_AWKS = program_catalogue.programs("in_place_awk")
 _ALWAYS_DEEP = program_catalogue.programs("deep_searcher")
 
 
-def _scripted(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _scripted(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`sed`, `awk`, `perl`: the first operand is the script unless an option gives it; `-i` writes the files in place."""
-    words = run.words
-    paths = operands(run)
+    words = program.words
+    paths = operands(program)
     given = any(each.entry.role in ("script", "script-from") for each in words.given)
     if not given:
         paths = paths[1:]
-    if _in_place(run):
+    if _in_place(program):
         scripts = [word.text for word in words.named("script")]
-        if any(map(_LEAVES_NOTHING[run.name].fullmatch, scripts)) if run.name in _LEAVES_NOTHING else _prints_none(run):
-            yield from (effect_on("empty", path, run, where) for path in paths)
+        if (
+            any(map(_LEAVES_NOTHING[program.name].fullmatch, scripts))
+            if program.name in _LEAVES_NOTHING
+            else _prints_none(program)
+        ):
+            yield from (effect_on("empty", path, program, where) for path in paths)
             return
         for path in paths:
-            yield from write_effects(path, run, where, "in-place")
+            yield from write_effects(path, program, where, "in-place")
     else:
-        yield from secrets_read(paths, run, where)
+        yield from secrets_read(paths, program, where)
 
 
 _LEAVES_NOTHING = dict.fromkeys(
@@ -95,11 +105,11 @@ _LEAVES_NOTHING = dict.fromkeys(
 """Programs and their scripts that delete, or empty, every line."""
 
 
-def _prints_none(run: ProgramRun) -> bool:
+def _prints_none(program: ProgramRun) -> bool:
     """Whether Perl or Ruby writes nothing back: `perl -pi -e '$_=""'`, `perl -i -ne ''`."""
-    if run.name not in _LINE_LANGUAGES:
+    if program.name not in _LINE_LANGUAGES:
         return False
-    words = run.words
+    words = program.words
     code = " ".join((*(word.text for word in words.named("script")), *words.texts))[:_MAX_LINE_CODE]
     if words.has("-n"):
         return not _WRITES_BACK.search(code)
@@ -114,72 +124,74 @@ _BLANKS = lazy_re.compile(
 )
 
 
-def _in_place(run: ProgramRun) -> bool:
-    if run.name in _IN_PLACE_AWKS:
-        return "inplace" in run.argv
-    return run.words.trait("in-place")
+def _in_place(program: ProgramRun) -> bool:
+    if program.name in _IN_PLACE_AWKS:
+        return "inplace" in program.argv
+    return program.words.trait("in-place")
 
 
-def _keystore(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from secrets_read([*operands(run), *(value.text for value in run.words.values("-keystore"))], run, where)
+def _keystore(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from secrets_read(
+        [*operands(program), *(value.text for value in program.words.values("-keystore"))], program, where
+    )
 
 
-def _openssl(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = run.words
+def _openssl(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = program.words
     inputs = [value.text for value in words.values("-in", "-inkey", "-key")]
-    yield from secrets_read(inputs, run, where)
-    if not _ENCRYPTS.isdisjoint(run.argv) and not words.has("-d"):
-        yield from (effect_on("encrypt", value.text, run, where) for value in words.values("-in"))
+    yield from secrets_read(inputs, program, where)
+    if not _ENCRYPTS.isdisjoint(program.argv) and not words.has("-d"):
+        yield from (effect_on("encrypt", value.text, program, where) for value in words.values("-in"))
 
 
 _ENCRYPTS = frozenset(["enc", "-encrypt", "rsautl", "pkeyutl", "smime", "cms"])
 
 
-def _keys(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _keys(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`ssh-keygen` makes a key; with `-y` it shows the public part of one, with `-p` it changes the passphrase."""
-    words = run.words
+    words = program.words
     if words.has("-y", "-p", "-e"):
-        yield from secrets_read([words.last("-f")], run, where)
+        yield from secrets_read([words.last("-f")], program, where)
 
 
-def search_roots(run: ProgramRun) -> list[str]:
+def search_roots(program: ProgramRun) -> list[str]:
     """The folders that a search of any kind descends into, as it names them."""
-    if run.name in _FINDS:
-        return found_in(run)[0]
-    return [word for word in run.argv[2:] if word[:1] in ("/", "~", ".")]
+    if program.name in _FINDS:
+        return found_in(program)[0]
+    return [word for word in program.argv[2:] if word[:1] in ("/", "~", ".")]
 
 
-def _is_aged(run: ProgramRun) -> bool:
+def _is_aged(program: ProgramRun) -> bool:
     """Whether a search finds only what was not used or changed for a week at least: in a cache, leftovers."""
     return any(
         option in ("-atime", "-mtime", "-ctime") and value[:1] == "+" and value[1:].isdigit() and int(value[1:4]) >= _WEEK
-        for option, value in pairwise(run.argv)
+        for option, value in pairwise(program.argv)
     )
 
 
 _WEEK = 7
 
 
-def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _find(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """What it deletes and writes itself, and whether it hunts for secrets; the programs it starts are separate runs."""
-    paths, tests = found_in(run)
+    paths, tests = found_in(program)
     roots = paths or ["."]
     if "-delete" in tests:
-        flags = {"recursive"} | search_flags(run, where)
+        flags = {"recursive"} | search_flags(program, where)
         for path in roots:
-            found = effect_on("delete", path, run, where, flags)
-            if path.rstrip("/").endswith("/.cache") and found.place == "credentials" and _is_aged(run):
+            found = effect_on("delete", path, program, where, flags)
+            if path.rstrip("/").endswith("/.cache") and found.place == "credentials" and _is_aged(program):
                 found = replace(found, place="artefact")
-            leftover = finds_leftovers(run, _LEFT if found.place in ("workspace", "in-workspace") else _PARTIAL)
+            leftover = finds_leftovers(program, _LEFT if found.place in ("workspace", "in-workspace") else _PARTIAL)
             yield replace(found, flags=found.flags | {"leftover"}) if leftover else found
     for i, word in enumerate(tests[:-1]):
         if word in _PRINTS:
-            yield from write_effects(tests[i + 1], run, where)
+            yield from write_effects(tests[i + 1], program, where)
         elif _hunts(word, tests[i + 1], where):
             yield from (
-                Effect("search", tests[i + 1], place(path, where, run.cwd), frozenset(["secrets"]), run)
+                Effect("search", tests[i + 1], place(path, where, program.cwd), frozenset(["secrets"]), program)
                 for path in roots
-                if place(path, where, run.cwd) in _WIDE
+                if place(path, where, program.cwd) in _WIDE
             )
 
 
@@ -207,13 +219,13 @@ _BROWSERS = frozenset(["places.sqlite", "Bookmarks", "Bookmarks.plist", "Login D
 _KEY_ENDS = lazy_re.compile(r"\b(?:pem|ppk|p12|pfx|pgp|kdbx|id_rsa)\b")
 
 
-def search_flags(run: ProgramRun, where: Where) -> set[str]:
+def search_flags(program: ProgramRun, where: Where) -> set[str]:
     """`filtered` if a search leaves something out; `rebuilt` if everything it finds can be built again; `named` if it finds
     files of one kind only, and what it starts puts them into a folder."""
-    if run.name not in _FINDS:
-        named = _names_of_fd(run)
+    if program.name not in _FINDS:
+        named = _names_of_fd(program)
         return {"filtered", "rebuilt"} if named and all(place(name, where) == "artefact" for name in named) else {"filtered"}
-    tests = found_in(run)[1]
+    tests = found_in(program)[1]
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in _NAMES and tests[i - 1] not in ("!", "-not")]
     all_names = {at for at, word in enumerate(tests[:-1]) if word in _NAMES and not tests[at + 1].strip("*/")}
     flags = {"filtered"} if any(word in _FILTERS and at not in all_names for at, word in enumerate(tests)) else set()
@@ -223,18 +235,18 @@ def search_flags(run: ProgramRun, where: Where) -> set[str]:
         wanted
         and all(map(_OF_ONE_KIND.search, wanted))
         and _JOINING.isdisjoint(tests)
-        and _INTO_FOLDER.search(" ".join(run.argv))
+        and _INTO_FOLDER.search(" ".join(program.argv))
     ):
         flags.add("named")
     return flags
 
 
-def _names_of_fd(run: ProgramRun) -> list[str]:
+def _names_of_fd(program: ProgramRun) -> list[str]:
     """The names that `fd` looks for: by their endings, or by a pattern that is one name."""
-    ends = [value.text for value in run.words.values("--extension")]
+    ends = [value.text for value in program.words.values("--extension")]
     if ends:
         return [f"file.{each}" for each in ends]
-    first = next(iter(run.words.texts), "")
+    first = next(iter(program.words.texts), "")
     plain = first.removeprefix("^").removesuffix("$").replace("\\.", ".")
     return [plain] if plain and re.fullmatch(r"[\w.-]+", plain) else []
 
@@ -253,11 +265,11 @@ _PARTIAL = lazy_re.compile(r"\*\.(?:part|crdownload|aria2)")
 """Downloads that were broken off: nobody's work, wherever they lie."""
 
 
-def finds_leftovers(run: ProgramRun, names: re.Pattern[str] = _LEFT) -> bool:
+def finds_leftovers(program: ProgramRun, names: re.Pattern[str] = _LEFT) -> bool:
     """Whether a search finds only empty folders, or by name what programs leave behind: `*.bak`, `*~`, `.DS_Store`."""
-    if run.name not in _FINDS:
+    if program.name not in _FINDS:
         return False
-    tests = found_in(run)[1]
+    tests = found_in(program)[1]
     if not _BUT_THESE.isdisjoint(tests):
         return False
     act = next((at for at, word in enumerate(tests) if word in _ACTS), len(tests))
@@ -283,9 +295,9 @@ MAX_PATTERN = 256
 _LETTERS = lazy_re.compile(r"\[([a-z0-9]{1,6})\]")
 
 
-def found_in(run: ProgramRun) -> tuple[list[str], list[str]]:
+def found_in(program: ProgramRun) -> tuple[list[str], list[str]]:
     """The folders that `find` searches, and its tests and actions."""
-    return find_expression.split(run.argv)
+    return find_expression.split(program.argv)
 
 
 PROGRAMS: dict[str, Act] = {

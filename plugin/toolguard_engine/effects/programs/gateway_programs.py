@@ -55,17 +55,17 @@ _FIRST = 12
 _MAX_PATH = 1_000
 
 
-def own_words(run: ProgramRun) -> tuple[str, ...] | None:
+def own_words(program: ProgramRun) -> tuple[str, ...] | None:
     """The words that `openclaw` gets if this program is it or starts it, else None."""
-    if OWN_PROGRAM.search(run.argv[0]) or OWN_PROGRAM.search(run.name):
-        return run.argv[1:]
-    if run.name in _PACKAGERS:
-        return _packaged(run)
-    if run.name not in LAUNCHERS:
+    if OWN_PROGRAM.search(program.argv[0]) or OWN_PROGRAM.search(program.name):
+        return program.argv[1:]
+    if program.name in _PACKAGERS:
+        return _packaged(program)
+    if program.name not in LAUNCHERS:
         return None
-    for at, word in enumerate(run.argv[1:_FIRST], 1):
-        if OWN_PROGRAM.search(word) or _LOADED.search(word) or _is_entry(word, run.cwd):
-            return run.argv[at + 1 :]
+    for at, word in enumerate(program.argv[1:_FIRST], 1):
+        if OWN_PROGRAM.search(word) or _LOADED.search(word) or _is_entry(word, program.cwd):
+            return program.argv[at + 1 :]
     return None
 
 
@@ -73,15 +73,15 @@ def _is_entry(word: str, folder: str) -> bool:
     return word[:1] != "-" and len(word) < _MAX_PATH and _ENTRY.search(normpath(join(folder, word))) is not None
 
 
-def _packaged(run: ProgramRun) -> tuple[str, ...] | None:
+def _packaged(program: ProgramRun) -> tuple[str, ...] | None:
     """The words after `openclaw` if a package manager runs it: `pnpm openclaw x`, `npm run openclaw -- x`."""
-    option, folder, through_node = "", run.cwd, False
-    for at, word in enumerate(run.argv[1:_FIRST], 1):
+    option, folder, through_node = "", program.cwd, False
+    for at, word in enumerate(program.argv[1:_FIRST], 1):
         before, option = option, word if word[:1] == "-" and "=" not in word else ""
         if before in _VALUED:
             folder = join(folder, word) if before in _FOLDER_OPTIONS else folder
         elif OWN_PROGRAM.search(word) or (through_node and _is_entry(word, folder)):
-            return run.argv[at + 1 :]
+            return program.argv[at + 1 :]
         elif _ends_search(word, before):
             return None
         through_node = through_node or word == "node"
@@ -95,23 +95,23 @@ def _ends_search(word: str, before: str) -> bool:
     return not before.strip("-") or word in _PACKAGE_VERBS
 
 
-def _hides_words(run: ProgramRun) -> bool:
+def _hides_words(program: ProgramRun) -> bool:
     """Whether code loads the command line and may choose the words that it reads."""
-    if run.name not in LAUNCHERS:
+    if program.name not in LAUNCHERS:
         return False
-    codes = [(word, run.argv[at + 1 :]) for at, word in enumerate(run.argv) if at and _CODE.search(word)]
-    given = run.stdin.text if run.stdin else None
+    codes = [(word, program.argv[at + 1 :]) for at, word in enumerate(program.argv) if at and _CODE.search(word)]
+    given = program.stdin.text if program.stdin else None
     codes += [(given, ())] if given else []
     return any(_LOADED.search(code) and (not after or _ARGUMENTS.search(code)) for code, after in codes)
 
 
-def done(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    if _hides_words(run):
-        yield Effect("gateway", f"openclaw by {run.name}", "", frozenset([UNKNOWN_VERB]), run)
-    words = own_words(run)
-    for operation in () if words is None else operations(words, run.stdin.text if run.stdin else None):
+def done(program: ProgramRun, _: Where) -> Iterator[Effect]:
+    if _hides_words(program):
+        yield Effect("gateway", f"openclaw by {program.name}", "", frozenset([UNKNOWN_VERB]), program)
+    words = own_words(program)
+    for operation in () if words is None else operations(words, program.stdin.text if program.stdin else None):
         if operation.effect != "guard":
-            yield Effect("gateway", operation.target, "", frozenset([operation.effect]), run)
+            yield Effect("gateway", operation.target, "", frozenset([operation.effect]), program)
 
 
 PROGRAMS: dict[str, Act] = dict.fromkeys(

@@ -36,11 +36,11 @@ class OptionTable(msgspec.Struct, frozen=True):
         return found
 
 
-def options(run: ProgramRun, valued: frozenset[str], *, start: int = 1) -> OptionTable:
+def options(program: ProgramRun, valued: frozenset[str], *, start: int = 1) -> OptionTable:
     """Parses `argv` from `start`. `valued`: the options that take a value, such as `-o` and `--output`."""
     found: list[tuple[str, ParsedWord]] = []
     operands: list[ParsedWord] = []
-    argv, at = run.argv, start
+    argv, at = program.argv, start
     letters: set[str] = set()
     while at < len(argv):
         word = argv[at]
@@ -57,9 +57,9 @@ def options(run: ProgramRun, valued: frozenset[str], *, start: int = 1) -> Optio
     return OptionTable(tuple(found), tuple(operands))
 
 
-def given(run: ProgramRun, at: int) -> StdinSource | None:
+def given(program: ProgramRun, at: int) -> StdinSource | None:
     """The output of a substitution in this word."""
-    for position, feed in run.given:
+    for position, feed in program.given:
         if position == at:
             return feed
     return None

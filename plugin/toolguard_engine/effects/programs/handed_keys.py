@@ -36,17 +36,17 @@ def runs_scripts(name: str) -> bool:
     return name.rstrip("0123456789.") in _RUNNERS
 
 
-def effects(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = run.argv[1:MAX_WORDS]
+def effects(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = program.argv[1:MAX_WORDS]
     flags: tuple[str, ...] = ("unknown",)
-    if runs_scripts(run.name):
+    if runs_scripts(program.name):
         flags = ()
-        read = run.words
-        script = next((word.at for word in read.operands), len(run.argv))
+        read = program.words
+        script = next((word.at for word in read.operands), len(program.argv))
         given = (each for each in read.given if each.word < script)
-        words = run.argv[script + 1 : MAX_WORDS] if not any(each.entry.name in ("-c", "-e") for each in given) else ()
+        words = program.argv[script + 1 : MAX_WORDS] if not any(each.entry.name in ("-c", "-e") for each in given) else ()
     if words and _hints(" ".join(words)):
-        yield from secrets_read(_handed(words), run, where, *flags)
+        yield from secrets_read(_handed(words), program, where, *flags)
 
 
 def _hints(text: str) -> bool:

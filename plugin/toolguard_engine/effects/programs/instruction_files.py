@@ -64,19 +64,21 @@ PROGRAMS = frozenset().union(_OPTIONS, _ALIASES, _OPERANDS, _STDIN_READERS, _STA
 """All programs for which `sources` finds something."""
 
 
-def sources(run: ProgramRun) -> Iterator[int]:
+def sources(program: ProgramRun) -> Iterator[int]:
     """The positions in `argv` of what names a file of instructions, and `STDIN`."""
-    kind = _ALIASES.get(run.name, run.name)
-    words = run.argv[:_MAX_WORDS]
-    named = (*_after_options(kind, words), *_operands(run))
+    kind = _ALIASES.get(program.name, program.name)
+    words = program.argv[:_MAX_WORDS]
+    named = (*_after_options(kind, words), *_operands(program))
     for at in named:
         yield STDIN if value_in(words[at]) in _STDIN_NAMES else at
-    if (not named and _reads_orders(run)) or (run.name in _STATEMENT_READERS and not any(map(_STATEMENT.match, words[1:]))):
+    if (not named and _reads_orders(program)) or (
+        program.name in _STATEMENT_READERS and not any(map(_STATEMENT.match, words[1:]))
+    ):
         yield STDIN
 
 
-def _reads_orders(run: ProgramRun) -> bool:
-    return run.name in _STDIN_READERS and not (run.name in _WITHOUT_OPERANDS and run.words.operands)
+def _reads_orders(program: ProgramRun) -> bool:
+    return program.name in _STDIN_READERS and not (program.name in _WITHOUT_OPERANDS and program.words.operands)
 
 
 def _after_options(kind: str, words: tuple[str, ...]) -> Iterator[int]:
@@ -92,12 +94,12 @@ def _after_options(kind: str, words: tuple[str, ...]) -> Iterator[int]:
             yield at + 1
 
 
-def _operands(run: ProgramRun) -> Iterator[int]:
-    if run.name not in _OPERANDS:
+def _operands(program: ProgramRun) -> Iterator[int]:
+    if program.name not in _OPERANDS:
         return
-    after = _OPERANDS[run.name]
+    after = _OPERANDS[program.name]
     active = after is None
-    for word in run.words.operands:
+    for word in program.words.operands:
         if active and word.at < _MAX_WORDS:
             yield word.at
         active = active or word.text in (after or "").split()

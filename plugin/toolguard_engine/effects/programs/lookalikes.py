@@ -75,17 +75,17 @@ _INSTALLERS: dict[str, tuple[tuple[str, ...], frozenset[str], frozenset[str]]] =
 _VERBS_AT = 3
 
 
-def packages(run: ProgramRun, _: Where) -> Iterator[Effect]:
+def packages(program: ProgramRun, _: Where) -> Iterator[Effect]:
     """Checks the names that installers of packages are given."""
-    verbs, known, valued = _INSTALLERS[run.name]
-    at = next((at for at, word in enumerate(run.argv[1:_VERBS_AT], 1) if word in verbs), 0)
-    for word in options(run, valued, start=at + 1).operands[:MAX_NAMES] if at else ():
+    verbs, known, valued = _INSTALLERS[program.name]
+    at = next((at for at, word in enumerate(program.argv[1:_VERBS_AT], 1) if word in verbs), 0)
+    for word in options(program, valued, start=at + 1).operands[:MAX_NAMES] if at else ():
         name = _package(word.text)
         if name and (meant := _meant(name, known)):
-            yield Effect("lookalike", f"{name} ({meant}?)", "", frozenset(), run)
+            yield Effect("lookalike", f"{name} ({meant}?)", "", frozenset(), program)
 
 
-def of_host(url: str, run: ProgramRun | None = None) -> Iterator[Effect]:
+def of_host(url: str, program: ProgramRun | None = None) -> Iterator[Effect]:
     """Checks a host that something is fetched from."""
     try:
         host = (urlsplit(url if "://" in url else f"//{url}").hostname or "").rstrip(".")
@@ -95,7 +95,7 @@ def of_host(url: str, run: ProgramRun | None = None) -> Iterator[Effect]:
         return
     site = _site(_readable(host))
     if meant := _meant(site, _HOSTS):
-        yield Effect("lookalike", f"{host} ({meant}?)", "remote", frozenset(["host"]), run)
+        yield Effect("lookalike", f"{host} ({meant}?)", "remote", frozenset(["host"]), program)
 
 
 def _readable(host: str) -> str:
@@ -161,10 +161,10 @@ def _is_near(one: str, other: str) -> bool:
     return a[1:] == b or a == b[1:] or a[1:] == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
-def _git(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    for word in run.argv[2:MAX_NAMES] if run.argv[1:2] == ("clone",) else ():
+def _git(program: ProgramRun, _: Where) -> Iterator[Effect]:
+    for word in program.argv[2:MAX_NAMES] if program.argv[1:2] == ("clone",) else ():
         if "://" in word or word.startswith("git@"):
-            yield from of_host(word if "://" in word else word.partition("@")[2].replace(":", "/", 1), run)
+            yield from of_host(word if "://" in word else word.partition("@")[2].replace(":", "/", 1), program)
 
 
 PROGRAMS = {**dict.fromkeys(_INSTALLERS, packages), "git": _git}

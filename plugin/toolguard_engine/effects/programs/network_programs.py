@@ -33,27 +33,27 @@ _MANY_PORTS = 20
 _PORT_DIGITS = 6
 
 
-def _nc(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = run.words
+def _nc(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = program.words
     host = "".join(read.texts[:1])
     flags = host_flags(host)
     if any(read.values("--exec", "--lua-exec")) or read.last("--sh-exec"):
-        yield Effect("remote-shell", host or "anyone who connects", "remote", flags, run)
+        yield Effect("remote-shell", host or "anyone who connects", "remote", flags, program)
         return
     if read.has("--listen"):
-        yield Effect("listen", read.last("-p") or " ".join(read.texts), "", frozenset(), run)
+        yield Effect("listen", read.last("-p") or " ".join(read.texts), "", frozenset(), program)
         return
     if any(map(_many, read.texts[1:])):
-        yield Effect("scan", host, "remote", flags, run)
+        yield Effect("scan", host, "remote", flags, program)
         return
-    yield Effect("connect", host, "remote", flags, run)
-    if not read.has("-z") and fed(run):
+    yield Effect("connect", host, "remote", flags, program)
+    if not read.has("-z") and fed(program):
         yield Effect(
             "send",
             " ".join(read.texts),
             "remote",
-            flags | stdin_flags(run, where) | {"socket"},
-            run,
+            flags | stdin_flags(program, where) | {"socket"},
+            program,
         )
 
 
@@ -69,8 +69,8 @@ def _many(ports: str) -> bool:
     )
 
 
-def _socat(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    addresses = run.words.texts
+def _socat(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    addresses = program.words.texts
     kinds = [address.partition(":")[0].upper() for address in addresses]
     ends = [
         address
@@ -82,37 +82,37 @@ def _socat(run: ProgramRun, where: Where) -> Iterator[Effect]:
         host = end.partition(":")[2].partition(":")[0].partition(",")[0]
         flags = frozenset({"local"}) if "LISTEN" in end.upper() else host_flags(host)
         if runs_program:
-            yield Effect("remote-shell", end, "remote", flags, run)
+            yield Effect("remote-shell", end, "remote", flags, program)
         elif "LISTEN" in end.upper():
-            yield Effect("listen", end, "", frozenset({"forward"}) if len(ends) > 1 else frozenset(), run)
+            yield Effect("listen", end, "", frozenset({"forward"}) if len(ends) > 1 else frozenset(), program)
         else:
-            yield Effect("connect", host, "remote", flags, run)
-            if fed(run) or any(kind in ("FILE", "OPEN", "GOPEN") for kind in kinds):
+            yield Effect("connect", host, "remote", flags, program)
+            if fed(program) or any(kind in ("FILE", "OPEN", "GOPEN") for kind in kinds):
                 files = frozenset[str]()
                 for address, kind in zip(addresses, kinds, strict=True):
                     if kind in ("FILE", "OPEN", "GOPEN"):
-                        files |= file_flags(address.partition(":")[2].partition(",")[0], run, where)
-                yield Effect("send", end, "remote", flags | files | stdin_flags(run, where) | {"socket"}, run)
+                        files |= file_flags(address.partition(":")[2].partition(",")[0], program, where)
+                yield Effect("send", end, "remote", flags | files | stdin_flags(program, where) | {"socket"}, program)
 
 
-def _telnet(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    host = "".join(run.words.texts[:1])
-    yield Effect("connect", host, "remote", host_flags(host), run)
-    if run.stdin is not None and run.stdin.files:
-        yield Effect("send", host, "remote", host_flags(host) | stdin_flags(run, where) | {"socket"}, run)
+def _telnet(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    host = "".join(program.words.texts[:1])
+    yield Effect("connect", host, "remote", host_flags(host), program)
+    if program.stdin is not None and program.stdin.files:
+        yield Effect("send", host, "remote", host_flags(host) | stdin_flags(program, where) | {"socket"}, program)
 
 
-def _openssl(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    command = "".join(run.words.texts[:1])
+def _openssl(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    command = "".join(program.words.texts[:1])
     if command == "s_server":
-        yield Effect("listen", "openssl s_server", "", frozenset(), run)
+        yield Effect("listen", "openssl s_server", "", frozenset(), program)
     elif command == "s_client":
-        end = run.words.last("-connect")
+        end = program.words.last("-connect")
         flags = host_flags(end.partition(":")[0]) | {"tls"}
-        yield Effect("connect", end, "remote", flags, run)
-        sent = stdin_flags(run, where)
+        yield Effect("connect", end, "remote", flags, program)
+        sent = stdin_flags(program, where)
         if sent & {"file", "credentials", "personal"}:
-            yield Effect("send", end, "remote", flags | sent | {"socket"}, run)
+            yield Effect("send", end, "remote", flags | sent | {"socket"}, program)
 
 
 # --- files to and from hosts --------------------------------------------------------------------------------------------
@@ -128,24 +128,24 @@ def remote(word: str) -> str:
     return before.rpartition("@")[2].strip("[]")
 
 
-def _ssh(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = run.words
+def _ssh(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = program.words
     if not read.operands:
         return
     host = read.texts[0].rpartition("@")[2].partition(":")[0].removeprefix("ssh://")
     flags = host_flags(host) | {"tls"}
-    yield Effect("connect", host, "remote", flags, run)
+    yield Effect("connect", host, "remote", flags, program)
     for forward in read.values("-R", "-w", "-D"):
-        yield Effect("tunnel", f"{forward.text} {host}", "remote", flags, run)
+        yield Effect("tunnel", f"{forward.text} {host}", "remote", flags, program)
     for option in read.values("-o"):
         if option.text.lower().startswith("remoteforward"):
-            yield Effect("tunnel", f"{option.text} {host}", "remote", flags, run)
-    sent = stdin_flags(run, where)
-    if sent or (run.stdin is not None and run.stdin.programs):
-        yield Effect("copy-out", host, "remote", flags | sent | {"stream"}, run)
+            yield Effect("tunnel", f"{option.text} {host}", "remote", flags, program)
+    sent = stdin_flags(program, where)
+    if sent or (program.stdin is not None and program.stdin.programs):
+        yield Effect("copy-out", host, "remote", flags | sent | {"stream"}, program)
 
 
-def _copies(run: ProgramRun, words: CommandWords, where: Where, extra: frozenset[str] = frozenset()) -> Iterator[Effect]:
+def _copies(program: ProgramRun, words: CommandWords, where: Where, extra: frozenset[str] = frozenset()) -> Iterator[Effect]:
     """Copies between machines; no effect if all sources and the target are local."""
     sources, last = words.named("source"), words.one("target")
     if not last:
@@ -154,52 +154,52 @@ def _copies(run: ProgramRun, words: CommandWords, where: Where, extra: frozenset
     if host:
         flags = host_flags(host) | {"tls"} | extra
         for path in (source.text for source in sources[:64] if not remote(source.text)):
-            is_whole = place(path, where, run.cwd) == "workspace"
-            flags |= _bulk(path, run, where) | (_BULK if is_whole else frozenset())
-            if _is_own(flags) and "moves" not in extra and _is_personal(path, run, where):
+            is_whole = place(path, where, program.cwd) == "workspace"
+            flags |= _bulk(path, program, where) | (_BULK if is_whole else frozenset())
+            if _is_own(flags) and "moves" not in extra and _is_personal(path, program, where):
                 flags -= _BULK
-        yield Effect("copy-out", last, "remote", flags, run)
+        yield Effect("copy-out", last, "remote", flags, program)
         return
     hosts = [remote(source.text) for source in sources]
     for source, host in zip(sources, hosts, strict=True):
         if host:
-            yield Effect("copy-in", source.text, "remote", host_flags(host) | {"tls"}, run)
+            yield Effect("copy-in", source.text, "remote", host_flags(host) | {"tls"}, program)
     if any(hosts):
-        yield from write_effects(last, run, where, "fetched", *extra)
+        yield from write_effects(last, program, where, "fetched", *extra)
 
 
-def _bulk(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
-    found = place(path, where, run.cwd)
+def _bulk(path: str, program: ProgramRun, where: Where) -> frozenset[str]:
+    found = place(path, where, program.cwd)
     if found == "credentials":
         return frozenset({"file", "credentials"})
-    is_bulk = found in ("root", "home", "system") or "personal-file" in marks(path, where, run.cwd)
+    is_bulk = found in ("root", "home", "system") or "personal-file" in marks(path, where, program.cwd)
     return frozenset({"file", "bulk"}) if is_bulk else frozenset({"file"})
 
 
 _BULK = frozenset({"bulk"})
 
 
-def _is_personal(path: str, run: ProgramRun, where: Where) -> bool:
+def _is_personal(path: str, program: ProgramRun, where: Where) -> bool:
     """A folder of pictures or documents, which people copy to a machine of their own; not the whole home."""
-    return place(path, where, run.cwd) == "in-home" and "personal-file" in marks(path, where, run.cwd)
+    return place(path, where, program.cwd) == "in-home" and "personal-file" in marks(path, where, program.cwd)
 
 
-def _rsync(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+def _rsync(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     if words.rehearses or "lists" in words.acts:
         return
     flags = {"delete"} if words.trait("deletes") else set[str]()
     if words.trait("moves"):
         flags.add("moves")
-    elif flags and _deploys(run, words, where):
+    elif flags and _deploys(program, words, where):
         flags.add("deployed")
-    yield from _copies(run, words, where, frozenset(flags))
+    yield from _copies(program, words, where, frozenset(flags))
 
 
-def _deploys(run: ProgramRun, words: CommandWords, where: Where) -> bool:
+def _deploys(program: ProgramRun, words: CommandWords, where: Where) -> bool:
     """Whether what was built replaces a folder, not a whole disk or home, of a machine of one's own network."""
     last = words.one("target")
     steps = [step for step in last.partition(":")[2].split("/") if step not in ("", ".", "..", "~")]
-    built = all(place(word.text, where, run.cwd) == "artefact" for word in words.named("source"))
+    built = all(place(word.text, where, program.cwd) == "artefact" for word in words.named("source"))
     return built and _is_own(host_flags(remote(last))) and len(steps) > 1 and ".." not in last
 
 
@@ -208,23 +208,23 @@ def _is_own(flags: frozenset[str]) -> bool:
     return "private" in flags and "lan" not in flags
 
 
-def _sftp(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+def _sftp(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     if source := words.one("host"):
         host = remote(source) or source.rpartition("@")[2]
-        yield Effect("transfer", source, "remote", host_flags(host) | {"tls"}, run)
-        yield from write_effects(words.one("target"), run, where, "fetched")
+        yield Effect("transfer", source, "remote", host_flags(host) | {"tls"}, program)
+        yield from write_effects(words.one("target"), program, where, "fetched")
 
 
-def _ftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = run.words
+def _ftp(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = program.words
     given = (word.text for word in read.named("script"))
-    commands = " ".join((*given, (run.stdin.text or "") if run.stdin else ""))[:4096]
+    commands = " ".join((*given, (program.stdin.text or "") if program.stdin else ""))[:4096]
     host = target(read.texts[0]).host if read.operands else ""
-    yield Effect("transfer", host or commands[:80], "remote", host_flags(host) if host else frozenset(), run)
+    yield Effect("transfer", host or commands[:80], "remote", host_flags(host) if host else frozenset(), program)
     words = commands.split()
     for verb, path in pairwise(words):
         if verb in ("put", "mput", "send", "append", "stor"):
-            yield Effect("copy-out", host, "remote", _bulk(path, run, where), run)
+            yield Effect("copy-out", host, "remote", _bulk(path, program, where), program)
 
 
 _PEER_SENDERS = program_catalogue.programs("peer_sender")
@@ -235,53 +235,53 @@ _ENVIRONMENT = program_catalogue.programs("environment_printer") | program_catal
 _MAX_SOURCES = 64
 
 
-def _to_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+def _to_cloud(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     """`aws s3 cp`, `rclone copy` and the like. Deploying is ordinary; keys and whole homes are not."""
     if "copies" not in words.does or words.rehearses:
         return
     target, sources = words.one("target"), words.named("source")[:_MAX_SOURCES]
     own = [word.text for word in sources if not remote(word.text) and word.text != "-"]
     if "downloads" in words.does or (not remote(target) and ("uploads" not in words.does or target.startswith(_LOCAL))):
-        yield from _from_cloud(run, words, where)
+        yield from _from_cloud(program, words, where)
         return
-    flags = frozenset[str]().union(*(_bulk(path, run, where) for path in own))
-    personal = any("personal-file" in marks(path, where, run.cwd) for path in own)
-    personal = personal or (words.recursive and any(place(path, where, run.cwd) == "in-home" for path in own))
-    if run.stdin is not None and not own and not _ENVIRONMENT.isdisjoint(run.stdin.programs):
+    flags = frozenset[str]().union(*(_bulk(path, program, where) for path in own))
+    personal = any("personal-file" in marks(path, where, program.cwd) for path in own)
+    personal = personal or (words.recursive and any(place(path, where, program.cwd) == "in-home" for path in own))
+    if program.stdin is not None and not own and not _ENVIRONMENT.isdisjoint(program.stdin.programs):
         flags |= {"credentials"}
     if flags & {"credentials", "bulk"} or personal:
-        yield Effect("copy-out", target, "remote", flags, run)
+        yield Effect("copy-out", target, "remote", flags, program)
     if "moves" in words.does and words.recursive:
-        yield from (effect_on("delete", path, run, where, ["recursive"]) for path in own)
+        yield from (effect_on("delete", path, program, where, ["recursive"]) for path in own)
 
 
-def _from_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+def _from_cloud(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     """What a copy from another machine overwrites, or deletes because it is not there."""
     target = words.one("target")
     is_from_afar = not words.does.isdisjoint(("uploads", "downloads"))
     if not is_from_afar and not any(remote(word.text) for word in words.named("source")):
         return
     if "deletes" in words.does or words.trait("deletes"):
-        yield effect_on("delete", target, run, where, ["recursive", "mirror"])
-    yield from write_effects(target, run, where, "fetched")
+        yield effect_on("delete", target, program, where, ["recursive", "mirror"])
+    yield from write_effects(target, program, where, "fetched")
 
 
-def _to_azure(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from by_manual(_to_cloud)(run, where)
-    yield from web_programs.PROGRAMS["az"](run, where)
+def _to_azure(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from by_manual(_to_cloud)(program, where)
+    yield from web_programs.PROGRAMS["az"](program, where)
 
 
-def _put(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _put(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`ncftpput host folder file...`, `croc send file`, `magic-wormhole send file`, `transfer file`."""
-    words = run.words.texts
-    if run.name in _PEER_SENDERS:
-        if "send" not in words[:2] and run.name in _SENDERS_BY_VERB:
+    words = program.words.texts
+    if program.name in _PEER_SENDERS:
+        if "send" not in words[:2] and program.name in _SENDERS_BY_VERB:
             return
         words = words[1:]
     flags = frozenset[str]()
     for word in words[-8:]:
-        flags |= _bulk(word, run, where)
-    yield Effect("copy-out", run.name, "remote", flags, run)
+        flags |= _bulk(word, program, where)
+    yield Effect("copy-out", program.name, "remote", flags, program)
 
 
 # --- mail -----------------------------------------------------------------------------------------------------------------
@@ -292,11 +292,11 @@ _MAIL_SETTING = lazy_re.compile(
 )
 
 
-def _mail_server(run: ProgramRun, read: CommandWords) -> frozenset[str]:
+def _mail_server(program: ProgramRun, read: CommandWords) -> frozenset[str]:
     """`local` if every server that is named is one for tests on this machine, and nothing sends the mail elsewhere."""
-    if read.trait("other-way") or read.unknown or any(name.startswith(("SWAKS", "MAILRC")) for name, _ in run.assigns):
+    if read.trait("other-way") or read.unknown or any(name.startswith(("SWAKS", "MAILRC")) for name, _ in program.assigns):
         return frozenset()
-    if run.name in _MAILX:
+    if program.name in _MAILX:
         settings = [_MAIL_SETTING.fullmatch(word.text) for word in read.values("-S")]
         if not all(settings):
             return frozenset()
@@ -308,17 +308,17 @@ def _mail_server(run: ProgramRun, read: CommandWords) -> frozenset[str]:
     return frozenset({"local"}) if found and all(found) else frozenset()
 
 
-def _mail(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = run.words
+def _mail(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = program.words
     to = [word for word in read.texts if "@" in word or UNKNOWN in word]
     to += [word.text for word in read.values("--to", "-to", "-t") if word.text]
-    if not to and not (fed(run) and run.name in _INPUT_MAILERS):
+    if not to and not (fed(program) and program.name in _INPUT_MAILERS):
         return
-    flags = stdin_flags(run, where)
+    flags = stdin_flags(program, where)
     for attached in read.named("input"):
         if ":" not in attached.text:
-            flags |= file_flags(attached.text.removeprefix("@"), run, where)
-    yield Effect("send", " ".join(to), "remote", flags | {"mail"} | _mail_server(run, read), run)
+            flags |= file_flags(attached.text.removeprefix("@"), program, where)
+    yield Effect("send", " ".join(to), "remote", flags | {"mail"} | _mail_server(program, read), program)
 
 
 # --- tunnels and servers ----------------------------------------------------------------------------------------------
@@ -368,48 +368,52 @@ _TUNNEL_QUESTIONS = frozenset({
 })  # fmt: skip
 
 
-def _tunnel(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    verbs = TUNNELS[run.name]
-    words = run.argv[1:]
+def _tunnel(program: ProgramRun, _: Where) -> Iterator[Effect]:
+    verbs = TUNNELS[program.name]
+    words = program.argv[1:]
     if (verbs and not verbs.intersection(words[:2])) or any(word in _TUNNEL_QUESTIONS for word in words[:3]):
         return
-    yield Effect("tunnel", " ".join(run.argv[:6]), "remote", frozenset(), run)
+    yield Effect("tunnel", " ".join(program.argv[:6]), "remote", frozenset(), program)
 
 
-def _whois(run: ProgramRun, _: Where) -> Iterator[Effect]:
+def _whois(program: ProgramRun, _: Where) -> Iterator[Effect]:
     """With a given host and port this is a plain socket; looking up a name is ordinary."""
-    read = run.words
+    read = program.words
     if read.has("--host") and read.has("--port"):
         host = read.last("--host")
-        yield Effect("connect", host, "remote", host_flags(host) | {"odd"}, run)
+        yield Effect("connect", host, "remote", host_flags(host) | {"odd"}, program)
 
 
 _OWN_NETWORK = lazy_re.compile(r"10\.|127\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.")
 """Private addresses (RFC 1918): which machines answer at home is an ordinary question."""
 
 
-def _pinged_one_by_one(run: ProgramRun) -> Iterator[Effect]:
+def _pinged_one_by_one(program: ProgramRun) -> Iterator[Effect]:
     """A loop over the addresses of a network that is not the machine's own."""
-    for word in run.argv[1:]:
+    for word in program.argv[1:]:
         if UNKNOWN in word and word[:1].isdigit() and word.count(".") > 1 and not _OWN_NETWORK.match(word):
-            yield Effect("scan", word.replace(UNKNOWN, "?"), "remote", frozenset({"lan"}), run)
+            yield Effect("scan", word.replace(UNKNOWN, "?"), "remote", frozenset({"lan"}), program)
 
 
-def _dns(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _dns(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """A lookup of a name that contains other programs' output, which is how data leaks through DNS."""
-    if run.name == "ping":
-        yield from _pinged_one_by_one(run)
-    for at, feed in run.given:
-        word = run.argv[at] if at < len(run.argv) else ""
+    if program.name == "ping":
+        yield from _pinged_one_by_one(program)
+    for at, feed in program.given:
+        word = program.argv[at] if at < len(program.argv) else ""
         if (
             UNKNOWN in word
             and "." in word.rpartition(UNKNOWN)[2]
             and set(feed.programs) - {"hostname", "echo", "printf", "date"}
         ):
             if "$secret" in feed.programs:
-                yield Effect("exfiltrate", word.replace(UNKNOWN, "?"), "remote", frozenset({"secret", "dns"}), run)
+                yield Effect("exfiltrate", word.replace(UNKNOWN, "?"), "remote", frozenset({"secret", "dns"}), program)
             yield Effect(
-                "send", word.replace(UNKNOWN, "?"), "remote", data_flags(feed, where, run.cwd) | {"address", "dns"}, run
+                "send",
+                word.replace(UNKNOWN, "?"),
+                "remote",
+                data_flags(feed, where, program.cwd) | {"address", "dns"},
+                program,
             )
 
 

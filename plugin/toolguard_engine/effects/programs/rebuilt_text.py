@@ -38,9 +38,9 @@ MAX_LATER = 20
 
 def marked(seen: Reading, found: list[Effect]) -> Iterator[Effect]:
     """The effects, with the flag `rebuilt` on what is built again."""
-    order = {id(run): at for at, run in enumerate(seen.runs, 1)}
+    order = {id(program): at for at, program in enumerate(seen.runs, 1)}
     for effect in found:
-        after = order.get(id(effect.run), 0) if possible(effect) else 0
+        after = order.get(id(effect.program), 0) if possible(effect) else 0
         again = after and _again(effect.target, seen.runs[after : after + MAX_LATER])
         yield replace(effect, flags=effect.flags | {"rebuilt"}) if again else effect
 
@@ -59,28 +59,28 @@ def _again(target: str, later: tuple[ProgramRun, ...]) -> bool:
     if UNKNOWN in path or ".." in parts or not name or name in _WRITTEN - {"docs", "doc"}:
         return False
     output = _OUTPUT.fullmatch(name) is not None
-    return any((output and _builds(run)) or _makes(run, path, name) for run in later)
+    return any((output and _builds(program)) or _makes(program, path, name) for program in later)
 
 
 def _plain(path: str) -> str:
     return path.removesuffix("/*").rstrip("/").removeprefix("./")
 
 
-def _builds(run: ProgramRun) -> bool:
-    if run.name in _BUILDERS:
+def _builds(program: ProgramRun) -> bool:
+    if program.name in _BUILDERS:
         return True
-    return run.name in _RUNNERS and any(_BUILDS.search(word) for word in run.argv[1:4])
+    return program.name in _RUNNERS and any(_BUILDS.search(word) for word in program.argv[1:4])
 
 
-def _makes(run: ProgramRun, path: str, name: str) -> bool:
+def _makes(program: ProgramRun, path: str, name: str) -> bool:
     """Whether a program creates this very folder."""
-    given = run.argv[1:]
+    given = program.argv[1:]
     own = name not in _WRITTEN
-    if run.name in _MAKERS:
+    if program.name in _MAKERS:
         return own and any(_within(word, path) for word in given)
-    if run.name in _COPIERS:
+    if program.name in _COPIERS:
         return own and bool(given) and _within(given[-1], path)
-    if any(_within(each.target, path) for each in run.redirects if each.kind not in ("read", "text")):
+    if any(_within(each.target, path) for each in program.redirects if each.kind not in ("read", "text")):
         return own
     for word, following in zip(given, (*given[1:], ""), strict=False):
         option, sign, value = word.partition("=")

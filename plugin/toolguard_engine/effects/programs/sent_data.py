@@ -47,8 +47,8 @@ def data_flags(feed: StdinSource | None, where: Where, cwd: str) -> frozenset[st
     return frozenset(found)
 
 
-def file_flags(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
-    kind = place(path, where, run.cwd)
+def file_flags(path: str, program: ProgramRun, where: Where) -> frozenset[str]:
+    kind = place(path, where, program.cwd)
     if kind == "null":
         return frozenset()
     found = {"file"}
@@ -59,22 +59,22 @@ def file_flags(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
     return frozenset(found)
 
 
-def word_flags(run: ProgramRun, at: int, where: Where) -> frozenset[str]:
-    return data_flags(given(run, at), where, run.cwd) | _literal(run.argv[at])
+def word_flags(program: ProgramRun, at: int, where: Where) -> frozenset[str]:
+    return data_flags(given(program, at), where, program.cwd) | _literal(program.argv[at])
 
 
 def _literal(text: str) -> frozenset[str]:
     return frozenset({"credentials"}) if "PRIVATE KEY-----" in text else frozenset()
 
 
-def stdin_flags(run: ProgramRun, where: Where) -> frozenset[str]:
+def stdin_flags(program: ProgramRun, where: Where) -> frozenset[str]:
     """Flags of the data that arrives through the pipe or `<`."""
-    found = data_flags(run.stdin, where, run.cwd)
-    for redirect in run.redirects:
+    found = data_flags(program.stdin, where, program.cwd)
+    for redirect in program.redirects:
         if redirect.kind == "read" and redirect.fd in ("", "0"):
-            found |= file_flags(redirect.target, run, where)
+            found |= file_flags(redirect.target, program, where)
     return found
 
 
-def fed(run: ProgramRun) -> bool:
-    return run.stdin is not None or any(r.kind in ("read", "text") and r.fd in ("", "0") for r in run.redirects)
+def fed(program: ProgramRun) -> bool:
+    return program.stdin is not None or any(r.kind in ("read", "text") and r.fd in ("", "0") for r in program.redirects)

@@ -162,33 +162,33 @@ def flags(statement: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _effects(text: str, run: ProgramRun) -> Iterator[Effect]:
+def _effects(text: str, program: ProgramRun) -> Iterator[Effect]:
     if not _CHANGES.search(text.lower()):
         return
     for statement in statements(text):
         found = flags(statement)
         if found:
-            yield Effect("sql", statement[:400], "", found, run)
+            yield Effect("sql", statement[:400], "", found, program)
 
 
-def _stdin_text(run: ProgramRun) -> str:
-    return run.stdin_text or ((run.stdin.was or "") if run.stdin is not None else "")
+def _stdin_text(program: ProgramRun) -> str:
+    return program.stdin_text or ((program.stdin.was or "") if program.stdin is not None else "")
 
 
 # --- clients of SQL -------------------------------------------------------------------------------------------------------
 
 
-def _client(run: ProgramRun, _: Where, *, loads: bool = False) -> Iterator[Effect]:
+def _client(program: ProgramRun, _: Where, *, loads: bool = False) -> Iterator[Effect]:
     """A program that takes statements by option, as words, and at standard input.
 
     `loads`: a statement may load code from a file, or run an editor.
     """
-    given = [each.value.text for each in run.words.given if each.entry.role == "script"]
-    for text in (*given, *(word for word in run.words.texts if " " in word), _stdin_text(run)):
-        yield from _effects(text, run)
-    for text in (*run.argv[1:], _stdin_text(run)):
+    given = [each.value.text for each in program.words.given if each.entry.role == "script"]
+    for text in (*given, *(word for word in program.words.texts if " " in word), _stdin_text(program)):
+        yield from _effects(text, program)
+    for text in (*program.argv[1:], _stdin_text(program)):
         if sql_meta_commands.runs_programs(text, loads=loads):
-            yield Effect("sql", text[:400], "", frozenset({"program"}), run)
+            yield Effect("sql", text[:400], "", frozenset({"program"}), program)
 
 
 _dotted: Act = partial(_client, loads=True)
@@ -198,9 +198,9 @@ _dotted: Act = partial(_client, loads=True)
 def _cloud(*wanted: str) -> Callable[[ProgramRun, Where], Iterator[Effect]]:
     """`bq query "..."`, `wrangler d1 execute --command "..."`: statements after sub-commands."""
 
-    def guarded(run: ProgramRun, where: Where) -> Iterator[Effect]:
-        if any(word in run.argv[1:6] for word in wanted):
-            yield from _client(run, where)
+    def guarded(program: ProgramRun, where: Where) -> Iterator[Effect]:
+        if any(word in program.argv[1:6] for word in wanted):
+            yield from _client(program, where)
 
     return guarded
 
@@ -215,32 +215,32 @@ _MONGO_CHANGES = lazy_re.compile(
 _EMPTY_FILTER = lazy_re.compile(r"(?:deleteMany|remove|updateMany)\s{0,3}\(\s{0,3}(?:\{\s{0,3}\}|\))")
 
 
-def _mongo(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    texts = [word.text for word in run.words.values("--eval")]
-    for text in (*texts, _stdin_text(run)):
+def _mongo(program: ProgramRun, _: Where) -> Iterator[Effect]:
+    texts = [word.text for word in program.words.values("--eval")]
+    for text in (*texts, _stdin_text(program)):
         if _MONGO_CHANGES.search(text[:MAX_TEXT]):
             found = frozenset({"unfiltered"}) if _EMPTY_FILTER.search(text[:MAX_TEXT]) else frozenset[str]()
-            yield Effect("nosql", text[:400], "", found, run)
+            yield Effect("nosql", text[:400], "", found, program)
 
 
-def _redis(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    words = run.words.texts
+def _redis(program: ProgramRun, _: Where) -> Iterator[Effect]:
+    words = program.words.texts
     lines = [" ".join(words)] if words else []
     if not lines:
-        lines = _stdin_text(run)[:MAX_TEXT].splitlines()[:MAX_STATEMENTS]
+        lines = _stdin_text(program)[:MAX_TEXT].splitlines()[:MAX_STATEMENTS]
     for line in lines:
         verb, _space, rest = line.strip().partition(" ")
         if verb:
-            yield Effect("nosql", f"{verb.upper()} {rest}".rstrip()[:400], "", frozenset({"redis"}), run)
+            yield Effect("nosql", f"{verb.upper()} {rest}".rstrip()[:400], "", frozenset({"redis"}), program)
 
 
-def _memcached(run: ProgramRun, _: Where) -> Iterator[Effect]:
+def _memcached(program: ProgramRun, _: Where) -> Iterator[Effect]:
     """`echo flush_all | nc host 11211` is recognized only if the client is one of memcached."""
-    yield Effect("nosql", " ".join(run.argv[1:])[:400], "", frozenset({"memcached"}), run)
+    yield Effect("nosql", " ".join(program.argv[1:])[:400], "", frozenset({"memcached"}), program)
 
 
-def _redis_bare(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    yield Effect("nosql", " ".join(run.argv).upper()[:400], "", frozenset({"redis"}), run)
+def _redis_bare(program: ProgramRun, _: Where) -> Iterator[Effect]:
+    yield Effect("nosql", " ".join(program.argv).upper()[:400], "", frozenset({"redis"}), program)
 
 
 # --- statements in place of programs --------------------------------------------------------------------------------------
@@ -252,11 +252,11 @@ _OBJECTS = frozenset({
 })  # fmt: skip
 
 
-def _bare(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    words = run.argv
+def _bare(program: ProgramRun, _: Where) -> Iterator[Effect]:
+    words = program.argv
     if len(words) > 1 and (words[1].lower() in _OBJECTS or (len(words) > 2 and words[2].lower() in _OBJECTS)):  # noqa: PLR2004 - a verb and its object
         text = " ".join(words).replace(UNKNOWN, "?")
-        yield from _effects(text, run)
+        yield from _effects(text, program)
 
 
 def _table(*rows: tuple[Iterable[str], Act]) -> dict[str, Act]:

@@ -20,16 +20,16 @@ _SETS_ID = lazy_re.compile(r"[+=][rwxXt]{0,5}s")
 _WRITE_BIT, _ID_BITS = 0o2, 0o6000
 
 
-def _dd(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    given = dict(word.split("=", 1) for word in run.argv[1:] if "=" in word)
+def _dd(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    given = dict(word.split("=", 1) for word in program.argv[1:] if "=" in word)
     source, target = given.get("if", ""), given.get("of", "")
-    yield from secrets_read([source], run, where)
+    yield from secrets_read([source], program, where)
     if target == "/dev/null" and source in _NOISE and "count" not in given:
-        yield Effect("load", run.name, "", _NONE, run)
+        yield Effect("load", program.name, "", _NONE, program)
     elif target:
         if source in _NOISE and "count" not in given and place(target, where) not in ("device", "null"):
-            yield effect_on("fills", target, run, where)
-        found = effect_on("write", target, run, where, ["erases"] if place(source, where) == "null" else ["truncates"])
+            yield effect_on("fills", target, program, where)
+        found = effect_on("write", target, program, where, ["erases"] if place(source, where) == "null" else ["truncates"])
         if found.place != "null":
             yield found
 
@@ -37,16 +37,16 @@ def _dd(run: ProgramRun, where: Where) -> Iterator[Effect]:
 _NOISE = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
 
 
-def _digest(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    if not _NOISE.isdisjoint(run.argv):
-        yield Effect("load", run.name, "", _NONE, run)
+def _digest(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    if not _NOISE.isdisjoint(program.argv):
+        yield Effect("load", program.name, "", _NONE, program)
 
 
-def _chmod(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = run.words
+def _chmod(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = program.words
     flags = [*(["recursive"] if words.recursive else []), *_mode_flags("".join(words.texts[:1]))]
     named = words.texts if words.has("--reference") else words.texts[1:]
-    yield from (effect_on("permissions", path, run, where, flags) for path in worth_checking(named))
+    yield from (effect_on("permissions", path, program, where, flags) for path in worth_checking(named))
 
 
 def _mode_flags(mode: str) -> Iterator[str]:
@@ -66,40 +66,40 @@ def _mode_flags(mode: str) -> Iterator[str]:
         yield "setuid"
 
 
-def _owned(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _owned(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """In the workspace, an owner that the text does not name (`$USER`, `$(id -u)`) is assumed to be the user."""
-    named = operands(run)
-    flags = ["recursive"] if run.words.recursive else []
-    paths = named if run.words.has("--reference") else named[1:]
+    named = operands(program)
+    flags = ["recursive"] if program.words.recursive else []
+    paths = named if program.words.has("--reference") else named[1:]
     if not paths:
         return
     if named[0].split(":")[0] in ("root", "0"):
         flags.append("to-root")
     to_self = not named[0].replace(UNKNOWN, "").strip(":.")
     for path in worth_checking(paths):
-        found = effect_on("owner", path, run, where, flags)
+        found = effect_on("owner", path, program, where, flags)
         if not (to_self and found.place == "workspace"):
             yield found
 
 
-def _attributes(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    flags = ["attributes", *(["recursive"] if run.words.recursive else [])]
-    yield from (effect_on("permissions", path, run, where, flags) for path in worth_checking(run.words.texts[1:]))
+def _attributes(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    flags = ["attributes", *(["recursive"] if program.words.recursive else [])]
+    yield from (effect_on("permissions", path, program, where, flags) for path in worth_checking(program.words.texts[1:]))
 
 
-def _acl(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    flags = ["attributes", *(["recursive"] if run.words.recursive else [])]
-    yield from (effect_on("permissions", path, run, where, flags) for path in operands(run))
+def _acl(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    flags = ["attributes", *(["recursive"] if program.words.recursive else [])]
+    yield from (effect_on("permissions", path, program, where, flags) for path in operands(program))
 
 
-def _format(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _format(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """Makes a file system, a swap area or a partition table: on the last operand, except for the commands of `parted`."""
-    if _only_shows(run.words):
+    if _only_shows(program.words):
         return
-    named = operands(run)
+    named = operands(program)
     for path in named:
-        if place(path, where, run.cwd) in ("device", "unknown") or path == named[-1]:
-            yield effect_on("format", path, run, where)
+        if place(path, where, program.cwd) in ("device", "unknown") or path == named[-1]:
+            yield effect_on("format", path, program, where)
 
 
 def _only_shows(words: CommandWords) -> bool:
@@ -112,9 +112,9 @@ def _only_shows(words: CommandWords) -> bool:
 _DRY_RUNS = ("ext2", "ext3", "ext4", "ntfs")
 
 
-def _elevated(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+def _elevated(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
     """`sudo` and the like, if they run or edit something. Only words before the command are their own options."""
-    words = run.words
+    words = program.words
     if words.trait("lists"):
         return
     other = words.trait("other-rights")
@@ -122,7 +122,7 @@ def _elevated(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG00
     if command or other:
         kept = words.trait("keeps-variables")  # a pager or an editor of the caller
         kind = "" if other or kept else routine(command)
-        yield Effect("elevate", " ".join(command[:8])[:120], "", frozenset([kind]) if kind else _NONE, run)
+        yield Effect("elevate", " ".join(command[:8])[:120], "", frozenset([kind]) if kind else _NONE, program)
 
 
 HAZARDOUS_VARIABLES = word_set(
@@ -155,37 +155,39 @@ _INDEX_VARIABLES = word_set(
 _PERMITS = frozenset(["permits"])
 
 
-def assigned(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
+def assigned(name: str, value: str, program: ProgramRun) -> Iterator[Effect]:
     """A variable that makes other programs run, that grants permissions to another agent, or that disables the shell's
     history."""
     if name == "PATH" and value.startswith(_FOREIGN):
-        yield Effect("variable", f"PATH={value}", "", _INJECTS, run)
+        yield Effect("variable", f"PATH={value}", "", _INJECTS, program)
     if name in _LOADING_VARIABLES and any(folder in value for folder in _FOREIGN):
-        yield Effect("variable", f"{name}={value}", "", _INJECTS, run)
+        yield Effect("variable", f"{name}={value}", "", _INJECTS, program)
     if name in _INDEX_VARIABLES and value.startswith("http://") and "local" not in web_targets.target(value).flags:
-        yield Effect("variable", f"{name}={value}", "", _UNENCRYPTED, run)
+        yield Effect("variable", f"{name}={value}", "", _UNENCRYPTED, program)
     if name in AGENT_VARIABLES and value:
-        yield Effect("variable", f"{name}={value}", "", _PERMITS, run)
+        yield Effect("variable", f"{name}={value}", "", _PERMITS, program)
     if name in HAZARDOUS_VARIABLES:
-        yield from _hazard(name, value, run)
+        yield from _hazard(name, value, program)
 
 
-def _hazard(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
+def _hazard(name: str, value: str, program: ProgramRun) -> Iterator[Effect]:
     """A variable that makes other programs run, or that disables the shell's history."""
     if not name.startswith("HIST"):
-        if not value and run.argv and run.argv[0] == UNKNOWN:  # `BASH_ENV=<(printf ...) bash`: the output of another program
+        if (
+            not value and program.argv and program.argv[0] == UNKNOWN
+        ):  # `BASH_ENV=<(printf ...) bash`: the output of another program
             value = "<(...)"
-        yield Effect("variable", f"{name}={value}", "", _INJECTS if value else _NONE, run)
+        yield Effect("variable", f"{name}={value}", "", _INJECTS if value else _NONE, program)
     elif value in ("", "0", "/dev/null", "ignorespace", "ignoreboth", "*"):
-        yield Effect("variable", f"{name}={value}", "", frozenset(["forgets"] if value != "ignoreboth" else []), run)
+        yield Effect("variable", f"{name}={value}", "", frozenset(["forgets"] if value != "ignoreboth" else []), program)
 
 
-def _exports(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    unset = run.name == "unset"
-    for word in run.argv[1:]:
+def _exports(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    unset = program.name == "unset"
+    for word in program.argv[1:]:
         name, equals, value = word.partition("=")
         if equals or unset:
-            yield from (found for found in assigned(name, value, run) if not unset or "forgets" in found.flags)
+            yield from (found for found in assigned(name, value, program) if not unset or "forgets" in found.flags)
 
 
 PROGRAMS: dict[str, Act] = {

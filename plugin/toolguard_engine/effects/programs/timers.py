@@ -33,24 +33,28 @@ _ASKING = frozenset({"--help", "--version", "-h", "-V"})
 _LISTING = {"at": {"-l", "-c"}, "schtasks": {"/query", "/Query", "/QUERY"}, "batch": {"-l"}}
 
 
-def _scheduled(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    first = run.argv[1] if len(run.argv) > 1 else ""
-    if first in _ASKING or first in _LISTING.get(run.name, ()) or _reminds(run):
+def _scheduled(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    first = program.argv[1] if len(program.argv) > 1 else ""
+    if first in _ASKING or first in _LISTING.get(program.name, ()) or _reminds(program):
         return
-    if run.name == "systemd-run" and "--scope" in run.argv and not any(word.startswith("--on-") for word in run.argv):
+    if (
+        program.name == "systemd-run"
+        and "--scope" in program.argv
+        and not any(word.startswith("--on-") for word in program.argv)
+    ):
         return  # runs at once, like what it runs
-    yield Effect("run-later", " ".join(run.argv)[:MAX_TEXT], "", _NONE, run)
+    yield Effect("run-later", " ".join(program.argv)[:MAX_TEXT], "", _NONE, program)
 
 
-def _reminds(run: ProgramRun) -> bool:
-    if run.name == "systemd-run":
-        words = dropwhile(compiled(_TIMER).fullmatch, run.argv[1:])
+def _reminds(program: ProgramRun) -> bool:
+    if program.name == "systemd-run":
+        words = dropwhile(compiled(_TIMER).fullmatch, program.argv[1:])
         return compiled(_NOTIFIES).fullmatch(join(words)[: MAX_TEXT + 1]) is not None
-    if run.name != "at" or run.words.given:
+    if program.name != "at" or program.words.given:
         return False
-    if any(each.kind != "text" and each.target != "/dev/null" for each in run.redirects):
+    if any(each.kind != "text" and each.target != "/dev/null" for each in program.redirects):
         return False
-    text = run.stdin_text
+    text = program.stdin_text
     return 0 < len(text) <= MAX_TEXT and all(compiled(_LINE).fullmatch(line) for line in text.strip().split("\n"))
 
 

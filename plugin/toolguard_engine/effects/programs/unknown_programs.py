@@ -46,14 +46,14 @@ _HANDS_ON = lazy_re.compile(
 )
 
 
-def _upload(words: Words, run: ProgramRun, where: Where) -> str:
+def _upload(words: Words, program: ProgramRun, where: Where) -> str:
     verb = next((at for at, word in enumerate(words) if _HANDS_ON.fullmatch(word.partition("=")[0].lower())), -1)
     if verb < 0:
         return ""
     for word in words:
         path = value_in(word).removeprefix("@")
         if path[:1] in ("~", "/", "$"):
-            place, marks = classify(path, where, run.cwd)
+            place, marks = classify(path, where, program.cwd)
             if "personal-file" in marks or place == "home":
                 return path
     return ""
@@ -77,7 +77,7 @@ _CODE = lazy_re.compile(
 )
 
 
-def _installs(words: Words, run: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+def _installs(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
     for at, word in enumerate(words):
         if "://" not in word and "@" not in word and ":" not in word:
             continue
@@ -116,9 +116,9 @@ _KEYRING = lazy_re.compile(r"(?:account|wallet|key|identity|vault|secret|passwor
 _WHOLE = lazy_re.compile(r"export|dump|recover|reveal|decrypt|unmask")
 
 
-def _reveals(words: Words, run: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+def _reveals(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
     plain = [word.lower() for word in words]
-    if plain and _SHOW.fullmatch(plain[0]) and _OF_KEYS.fullmatch(run.name):
+    if plain and _SHOW.fullmatch(plain[0]) and _OF_KEYS.fullmatch(program.name):
         return plain[0]
     for at, word in enumerate(plain):
         if _REVEALS.fullmatch(word):
@@ -146,7 +146,7 @@ _AMOUNT = lazy_re.compile(
 )
 
 
-def _pays(words: Words, run: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+def _pays(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
     verb = next((at for at, word in enumerate(words) if _PAYS.fullmatch(word.lower())), -1)
     if verb < 0 or not any(_AMOUNT.fullmatch(word.lower()) for word in words[verb + 1 :]):
         return ""
@@ -168,7 +168,7 @@ _NO_LOGIN = lazy_re.compile(
 )
 
 
-def _everyone(words: Words, run: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+def _everyone(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
     text = " ".join(words).lower()
     return text if _EVERYBODY.search(text) and _NO_LOGIN.search(text) else ""
 
@@ -187,9 +187,11 @@ _PRINTS_ALL = program_catalogue.programs("environment_printer")
 _KEEPS_ALL = program_catalogue.programs("encoder") | {"cat", "sort", "tr", "uniq"}
 
 
-def _environment(words: Words, run: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+def _environment(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
     """What may print all of them; whether it does, `effects.commands.effects` looks up."""
-    feeds = [feed.programs for feed in (run.stdin, *(feed for _, feed in run.given)) if feed is not None and feed.programs]
+    feeds = [
+        feed.programs for feed in (program.stdin, *(feed for _, feed in program.given)) if feed is not None and feed.programs
+    ]
     whole = (names for names in feeds if names[0] in _PRINTS_ALL and _KEEPS_ALL.issuperset(names[1:]))
     return " | ".join(next(whole, ()))
 
@@ -210,14 +212,14 @@ PRINCIPLES = (
 _ONLY_ASKS = frozenset({"--help", "-h", "help", "--version", "--dry-run", "--dryrun"})
 
 
-def effects(run: ProgramRun, where: Where) -> list[Effect]:
-    """What a program that is not known would do, judged by its words. `run`: with at least one word."""
-    if not _ONLY_ASKS.isdisjoint(run.argv):
+def effects(program: ProgramRun, where: Where) -> list[Effect]:
+    """What a program that is not known would do, judged by its words. `program`: with at least one word."""
+    if not _ONLY_ASKS.isdisjoint(program.argv):
         return []
-    words = tuple([word[:MAX_WORD] for word in run.argv[1:MAX_WORDS]])
-    text = f"{run.name} {' '.join(words)}".lower()
+    words = tuple([word[:MAX_WORD] for word in program.argv[1:MAX_WORDS]])
+    text = f"{program.name} {' '.join(words)}".lower()
     return [
-        Effect(_KIND, f"{run.name} {target}"[:_SHOWN], "", frozenset([principle.flag]), run)
+        Effect(_KIND, f"{program.name} {target}"[:_SHOWN], "", frozenset([principle.flag]), program)
         for principle in PRINCIPLES
-        if any(map(text.__contains__, principle.hints)) and (target := principle.finds(words, run, where))
+        if any(map(text.__contains__, principle.hints)) and (target := principle.finds(words, program, where))
     ]

@@ -48,31 +48,31 @@ _COPIERS = frozenset({"docker", "podman", "kubectl", "nerdctl", "lxc", "yq", "op
 """Programs whose last word is always the destination."""
 
 
-def _unpacks(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = run.argv[1:_MAX_WORDS]
-    kind = _ALIASES.get(run.name, run.name)
+def _unpacks(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = program.argv[1:_MAX_WORDS]
+    kind = _ALIASES.get(program.name, program.name)
     verb = _EXTRACTS.get(kind)
     if verb is not None and not any(map(verb.fullmatch, words)):
         return
     if kind == "python" and _MODULES.isdisjoint(words):
         return
-    yield from _landed(_targets(words, copies_here=run.name not in _COPIERS), run, where)
+    yield from _landed(_targets(words, copies_here=program.name not in _COPIERS), program, where)
     if kind == "npm":
-        yield from _by_manual(run, where)
+        yield from _by_manual(program, where)
 
 
-def _landed(targets: Iterable[str], run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _landed(targets: Iterable[str], program: ProgramRun, where: Where) -> Iterator[Effect]:
     """A write to the first of these paths that is a file or folder of the gateway."""
     for target in dict.fromkeys(targets):
-        if "gateway-file" in marks(target, where, run.cwd):
-            yield from write_effects(target, run, where, "unpacked")
+        if "gateway-file" in marks(target, where, program.cwd):
+            yield from write_effects(target, program, where, "unpacked")
             return
 
 
-def _by_manual(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _by_manual(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """What an archiver unpacks, or a program copies or installs from another machine, into a folder of the gateway."""
-    here = (each for each in landings(run) if not each.host and each.when != "absolute-names")
-    yield from _landed((each.path for each in islice(here, _MAX_WORDS)), run, where)
+    here = (each for each in landings(program) if not each.host and each.when != "absolute-names")
+    yield from _landed((each.path for each in islice(here, _MAX_WORDS)), program, where)
 
 
 def _targets(words: tuple[str, ...], *, copies_here: bool) -> Iterator[str]:
@@ -102,12 +102,12 @@ _CODE_WRITES = lazy_re.compile(
 _INTERPRETERS = "awk gawk mawk nawk perl python python3 ruby node bun deno php lua tclsh"
 
 
-def _coded(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _coded(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """Code that names a file of the gateway and contains something that writes, copies or unpacks."""
-    for code in (*run.argv[1:_MAX_WORDS], (run.stdin.text or "") if run.stdin else ""):
+    for code in (*program.argv[1:_MAX_WORDS], (program.stdin.text or "") if program.stdin else ""):
         for sign, path in _named(code) if "/" in code else ():
-            if "gateway-file" in marks(path, where, run.cwd) and (sign or _CODE_WRITES.search(code)):
-                yield from write_effects(path, run, where)
+            if "gateway-file" in marks(path, where, program.cwd) and (sign or _CODE_WRITES.search(code)):
+                yield from write_effects(path, program, where)
                 return
 
 
@@ -120,9 +120,9 @@ def _named(code: str) -> tuple[tuple[str, str], ...]:
 _MAX_CODE = 20_000
 
 
-def _both(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from _unpacks(run, where)
-    yield from _coded(run, where)
+def _both(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _unpacks(program, where)
+    yield from _coded(program, where)
 
 
 _FROM_AFAR = frozenset({*manual_catalogue.aliases("scp"), "sftp", "rclone", "ditto"})
@@ -139,31 +139,31 @@ _INFLATERS = frozenset({"gunzip", "unxz", "unzstd", "bunzip2", "uncompress", "un
 _INFLATES = lazy_re.compile(r"-[a-zA-Z]*d[a-zA-Z]*|--(?:de|un)compress")
 
 
-def unpacks(run: ProgramRun) -> bool:
+def unpacks(program: ProgramRun) -> bool:
     """Whether it unpacks an archive."""
-    if run.name in _PYTHONS:
-        return not _MODULES.isdisjoint(run.argv[1:_MAX_WORDS]) and "-e" in run.argv
-    return any("unpacks" in words.acts for words in run.readings)
+    if program.name in _PYTHONS:
+        return not _MODULES.isdisjoint(program.argv[1:_MAX_WORDS]) and "-e" in program.argv
+    return any("unpacks" in words.acts for words in program.readings)
 
 
-def folder_of(run: ProgramRun) -> str:
+def folder_of(program: ProgramRun) -> str:
     """The folder that it is told to unpack into, in the end; empty for the current one."""
-    found = [each.folder for each in landings(run) if each.deep and not each.name and not each.when]
+    found = [each.folder for each in landings(program) if each.deep and not each.name and not each.when]
     return next((folder for folder in reversed(found) if folder not in ("", ".", "./")), "")
 
 
-def archive_of(run: ProgramRun) -> str:
+def archive_of(program: ProgramRun) -> str:
     """The archive; empty if it is the standard input."""
-    found = next(filter(None, (words.one("archive") or words.one("source") for words in run.readings)), "")
+    found = next(filter(None, (words.one("archive") or words.one("source") for words in program.readings)), "")
     return "" if found == "-" else found
 
 
-def inflated(run: ProgramRun) -> Iterator[str]:
+def inflated(program: ProgramRun) -> Iterator[str]:
     """The files that take the place of compressed ones: `gunzip x.sh.gz` makes `x.sh`."""
-    words = run.argv[1:_MAX_WORDS]
-    packs = _ALIASES.get(run.name) == "gzip" or run.name == "gzip"
-    if run.name in _INFLATERS or (packs and any(map(_INFLATES.fullmatch, words))):
-        for word in run.words.texts:
+    words = program.argv[1:_MAX_WORDS]
+    packs = _ALIASES.get(program.name) == "gzip" or program.name == "gzip"
+    if program.name in _INFLATERS or (packs and any(map(_INFLATES.fullmatch, words))):
+        for word in program.words.texts:
             end = next((end for end in _ENDS if word.endswith(end)), "")
             if end:
                 yield word.removesuffix(end)

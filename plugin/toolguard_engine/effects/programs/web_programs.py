@@ -29,47 +29,47 @@ from toolguard_engine.effects.programs.web_requests import (
 from toolguard_engine.effects.programs.web_targets import request_flags, target
 
 
-def _wget_sent(run: ProgramRun, read: CommandWords, where: Where) -> frozenset[str] | None:
+def _wget_sent(program: ProgramRun, read: CommandWords, where: Where) -> frozenset[str] | None:
     """The flags of the data that wget sends; None if it sends none."""
     sent: frozenset[str] | None = None
     for value in read.values("--post-data", "--body-data"):
-        sent = (sent or frozenset()) | word_flags(run, value.at, where)
+        sent = (sent or frozenset()) | word_flags(program, value.at, where)
     for value in read.values("--post-file", "--body-file"):
-        sent = (sent or frozenset()) | file_flags(value.text, run, where) | {"upload"}
+        sent = (sent or frozenset()) | file_flags(value.text, program, where) | {"upload"}
     for value in read.values("--header", "--user", "--password", "--http-user", "--http-password", "--referer", "-U"):
-        secret = data_flags(given(run, value.at), where, run.cwd) & {"file", "credentials", "personal"}
+        secret = data_flags(given(program, value.at), where, program.cwd) & {"file", "credentials", "personal"}
         if secret >= {"file", "credentials"}:
             sent = (sent or frozenset()) | secret
     return sent
 
 
-def _wget(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
-    sent = _wget_sent(run, read, where)
+def _wget(program: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
+    sent = _wget_sent(program, read, where)
     urls = tuple(read.named("url"))
     methods = [value.text.upper() for value in read.values("--method")] or ["GET" if sent is None else "POST"]
     for url in urls:
         for method in dict.fromkeys(methods):
-            yield from request_effects(run, url.text, method, sent)
-        yield from data_in_address(run, url.at, url.text, where)
+            yield from request_effects(program, url.text, method, sent)
+        yield from data_in_address(program, url.at, url.text, where)
     if read.has("--no-check-certificate"):
-        yield from unverified_effects(run, urls, where)
+        yield from unverified_effects(program, urls, where)
     named = [value.text for value in read.values("--output-document")]
     if not named and not read.has("--spider"):
         folders = [value.text for value in read.values("--directory-prefix")] or [""]
         named = [in_folder(folder, name_in_url(url.text)) for folder, url in product(folders[:MAX_FOLDERS], urls)]
     for path in named:
-        yield from saved_file(run, path, where)
+        yield from saved_file(program, path, where)
 
 
-def _aria(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
+def _aria(program: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
     for url in read.named("url"):
-        yield from request_effects(run, url.text, "GET", None)
+        yield from request_effects(program, url.text, "GET", None)
         for name in [value.text for value in read.values("--out")] or [name_in_url(url.text)]:
-            yield from saved_file(run, in_folder(read.one("folder"), name), where)
+            yield from saved_file(program, in_folder(read.one("folder"), name), where)
 
 
-def _httpie(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = run.words
+def _httpie(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = program.words
     words = read.operands
     method = ""
     if len(words) > 1 and words[0].text.isalpha() and words[0].text.isupper():
@@ -79,18 +79,20 @@ def _httpie(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if not words:
         return
     url, items = words[0], words[1:]
-    sent = _httpie_sent(run, read, items, where)
-    yield from request_effects(run, url.text, method or ("GET" if sent is None else "POST"), sent)
-    yield from data_in_address(run, url.at, url.text, where)
+    sent = _httpie_sent(program, read, items, where)
+    yield from request_effects(program, url.text, method or ("GET" if sent is None else "POST"), sent)
+    yield from data_in_address(program, url.at, url.text, where)
     if read.last("--verify").lower() in ("no", "false"):
-        yield from unverified_effects(run, (url,), where)
+        yield from unverified_effects(program, (url,), where)
     if read.has("--output"):
-        yield from saved_file(run, read.last("--output"), where)
+        yield from saved_file(program, read.last("--output"), where)
     elif read.has("--download"):
-        yield from saved_file(run, name_in_url(url.text), where)
+        yield from saved_file(program, name_in_url(url.text), where)
 
 
-def _httpie_sent(run: ProgramRun, read: CommandWords, items: tuple[ParsedWord, ...], where: Where) -> frozenset[str] | None:
+def _httpie_sent(
+    program: ProgramRun, read: CommandWords, items: tuple[ParsedWord, ...], where: Where
+) -> frozenset[str] | None:
     found: set[str] = set()
     bodies = 0
     for item in items:
@@ -98,24 +100,24 @@ def _httpie_sent(run: ProgramRun, read: CommandWords, items: tuple[ParsedWord, .
         if "==" in text or (":" in text and "=" not in text and "@" not in text):
             continue
         bodies += 1
-        found |= word_flags(run, item.at, where)
+        found |= word_flags(program, item.at, where)
         for mark in ("=@", "@"):
             if mark in text and not text.partition("@")[0].rstrip(":=").count("="):
-                found |= file_flags(text.partition(mark)[2], run, where) | ({"upload"} if mark == "@" else set())
+                found |= file_flags(text.partition(mark)[2], program, where) | ({"upload"} if mark == "@" else set())
                 break
     if read.has("--raw"):
         bodies += 1
-    if fed(run) and not read.has("--ignore-stdin"):
+    if fed(program) and not read.has("--ignore-stdin"):
         bodies += 1
-        found |= stdin_flags(run, where)
+        found |= stdin_flags(program, where)
     return frozenset(found) if bodies else None
 
 
 def _api(word: str) -> Callable[[ProgramRun, Where], Iterator[Effect]]:
     """`gh api -X DELETE /x`, `az rest --method delete --url x`: HTTP requests by another name. `word`: the sub-command."""
 
-    def act(run: ProgramRun, _: Where) -> Iterator[Effect]:
-        read = next((words for words in run.readings if words.verb == word), None)
+    def act(program: ProgramRun, _: Where) -> Iterator[Effect]:
+        read = next((words for words in program.readings if words.verb == word), None)
         if read is None:
             return
         fields = read.has("--raw-field", "--field", "--input", "--body")
@@ -125,7 +127,7 @@ def _api(word: str) -> Callable[[ProgramRun, Where], Iterator[Effect]]:
             method = "GET"
         if method not in QUESTIONS:
             flags = request_flags(method, target(f"https://api/{path.lstrip('/')}"))
-            yield Effect("http", f"{method} {path}", "remote", flags | {"tls", "api"}, run)
+            yield Effect("http", f"{method} {path}", "remote", flags | {"tls", "api"}, program)
 
     return act
 
@@ -133,19 +135,21 @@ def _api(word: str) -> Callable[[ProgramRun, Where], Iterator[Effect]]:
 _KEEPS_SECRETS = frozenset({"secret", "variable", "auth", "ssh-key", "gpg-key"})
 
 
-def _publishes(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _publishes(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`gh gist create key.pem`, `gh issue create --body "$(cat .env)"`: publishes key files."""
-    if len(run.argv) < 3 or run.argv[1] in _KEEPS_SECRETS or run.argv[2] not in _PUBLISHES:  # noqa: PLR2004 - a thing and what is done
+    if len(program.argv) < 3 or program.argv[1] in _KEEPS_SECRETS or program.argv[2] not in _PUBLISHES:  # noqa: PLR2004 - a thing and what is done
         return
-    fed_in = any("credentials" in data_flags(feed, where, run.cwd) for _, feed in run.given) or (
-        "credentials" in stdin_flags(run, where)
+    fed_in = any("credentials" in data_flags(feed, where, program.cwd) for _, feed in program.given) or (
+        "credentials" in stdin_flags(program, where)
     )
-    named = [word.text.partition("#")[0] for word in run.words.named("input")[:_MAX_FILES]]
-    if run.argv[1] in ("gist", "snippet") and any("personal-file" in marks(path, where, run.cwd) for path in named):
-        yield Effect("copy-out", " ".join((run.name, *run.argv[1:3])), "remote", frozenset({"tls", "file", "bulk"}), run)
-    if fed_in or any(place(path, where, run.cwd) == "credentials" for path in named):
+    named = [word.text.partition("#")[0] for word in program.words.named("input")[:_MAX_FILES]]
+    if program.argv[1] in ("gist", "snippet") and any("personal-file" in marks(path, where, program.cwd) for path in named):
+        yield Effect(
+            "copy-out", " ".join((program.name, *program.argv[1:3])), "remote", frozenset({"tls", "file", "bulk"}), program
+        )
+    if fed_in or any(place(path, where, program.cwd) == "credentials" for path in named):
         flags = frozenset({"tls", "file", "credentials"})
-        yield Effect("send", " ".join((run.name, *run.argv[1:3])), "remote", flags, run)
+        yield Effect("send", " ".join((program.name, *program.argv[1:3])), "remote", flags, program)
 
 
 _PUBLISHES = frozenset({"create", "comment", "edit", "upload", "review", "note", "new", "add"})
@@ -154,9 +158,9 @@ _PUBLISHES = frozenset({"create", "comment", "edit", "upload", "review", "note",
 _MAX_FILES = 64
 
 
-def _platform(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from _api("api")(run, where)
-    yield from _publishes(run, where)
+def _platform(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _api("api")(program, where)
+    yield from _publishes(program, where)
 
 
 def table(*rows: tuple[Iterable[str], Act]) -> dict[str, Act]:

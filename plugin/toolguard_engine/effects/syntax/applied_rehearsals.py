@@ -36,29 +36,29 @@ def applied(runs: list[ProgramRun]) -> Iterator[ProgramRun]:
         reads and last.stdin is not None and not CLIENTS.isdisjoint(last.stdin.programs)
     )
     clients = 0
-    for run in islice(reversed(runs), 1, None):
-        if not files.isdisjoint(_written(run)):
-            pipelines.add(run.pipeline)
-        if run.name not in CLIENTS:
+    for program in islice(reversed(runs), 1, None):
+        if not files.isdisjoint(_written(program)):
+            pipelines.add(program.pipeline)
+        if program.name not in CLIENTS:
             continue
         clients += 1
         if clients > _MAX_CLIENTS:
             return
-        if _rehearses(run) and (run.pipeline in pipelines or (of_text and "$()" in run.via)):
-            argv = tuple(word for word in run.argv if not word.startswith("--dry-run"))
-            yield msgspec.structs.replace(run, argv=argv, redirects=(), piped=False)
+        if _rehearses(program) and (program.pipeline in pipelines or (of_text and "$()" in program.via)):
+            argv = tuple(word for word in program.argv if not word.startswith("--dry-run"))
+            yield msgspec.structs.replace(program, argv=argv, redirects=(), piped=False)
 
 
-def _written(run: ProgramRun) -> Iterator[str]:
+def _written(program: ProgramRun) -> Iterator[str]:
     """The files that keep its output, and their folders."""
-    kept = [redirect.target for redirect in run.redirects if redirect.kind != "read"]
-    for file in (*kept, *(run.argv[1:] if run.name == "tee" else ())):
+    kept = [redirect.target for redirect in program.redirects if redirect.kind != "read"]
+    for file in (*kept, *(program.argv[1:] if program.name == "tee" else ())):
         yield normpath(file)
         yield dirname(normpath(file)) or "."
 
 
-def _rehearses(run: ProgramRun) -> bool:
-    return any(word.startswith("--dry-run") and word not in _UNDONE for word in run.argv)
+def _rehearses(program: ProgramRun) -> bool:
+    return any(word.startswith("--dry-run") and word not in _UNDONE for word in program.argv)
 
 
 def _files(argv: tuple[str, ...]) -> Iterator[str]:

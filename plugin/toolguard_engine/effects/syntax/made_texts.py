@@ -24,14 +24,14 @@ _REPLACES = lazy_re.compile(rf"(?:^|[;{{\n\d/])\s{{0,9}}+s([/|#,@!])({_PART})\1(
 _ESCAPED = lazy_re.compile(r"\\(.)")
 
 
-def literals(run: ProgramRun) -> str:
+def literals(program: ProgramRun) -> str:
     """What a program's own text contributes to its output; empty if that is nothing, or it is no such program."""
-    make = _MAKERS.get(run.name)
+    make = _MAKERS.get(program.name)
     if make is None:
         return ""
-    given = [each.value.text for each in run.words.given if each.entry.role == "script"]
-    program = next(iter((*given, *run.words.texts)), None)
-    found = islice(make(run, program[:MAX_PROGRAM]), MAX_TEXTS) if program is not None else ()
+    given = [each.value.text for each in program.words.given if each.entry.role == "script"]
+    script = next(iter((*given, *program.words.texts)), None)
+    found = islice(make(program, script[:MAX_PROGRAM]), MAX_TEXTS) if script is not None else ()
     return "\n".join(map(_closed, found))
 
 
@@ -42,37 +42,37 @@ def _closed(text: str) -> str:
     return text
 
 
-def _of_jq(run: ProgramRun, program: str) -> Iterator[str]:
+def _of_jq(program: ProgramRun, script: str) -> Iterator[str]:
     """Strings as lines, and keys with their values as JSON has them: `.scripts.x = "y"`, `{x: "y"}`."""
-    argv = run.argv
+    argv = program.argv
     for at, word in enumerate(argv[:-2]):
         if word in ("--arg", "--argjson"):
-            program = next((each for each in argv[at + 3 :] if each[:1] != "-" and f"${argv[at + 1]}" in each), program)
+            script = next((each for each in argv[at + 3 :] if each[:1] != "-" and f"${argv[at + 1]}" in each), script)
             value = json.dumps(argv[at + 2][:MAX_PROGRAM])
-            program = program[:MAX_PROGRAM].replace(f"${argv[at + 1]}", value)[:MAX_PROGRAM]
-    yield from (f'"{found[1]}": {found[2]}' for found in _ASSIGNED.finditer(program))
-    if _KEY.search(program):
-        yield _KEY.sub(r'"\1"', program).replace('""', '"')
-    for found in _STRINGS.finditer(program):
+            script = script[:MAX_PROGRAM].replace(f"${argv[at + 1]}", value)[:MAX_PROGRAM]
+    yield from (f'"{found[1]}": {found[2]}' for found in _ASSIGNED.finditer(script))
+    if _KEY.search(script):
+        yield _KEY.sub(r'"\1"', script).replace('""', '"')
+    for found in _STRINGS.finditer(script):
         try:
             yield json.loads(found[0])
         except ValueError:
             yield found[0].strip('"')
 
 
-def _of_sed(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 - table signature
-    for found in _REPLACES.finditer(program):
+def _of_sed(program: ProgramRun, script: str) -> Iterator[str]:  # noqa: ARG001 - table signature
+    for found in _REPLACES.finditer(script):
         yield _ESCAPED.sub(r"\1", found[3])
 
 
-def _of_awk(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 - table signature
-    for found in _STRINGS.finditer(program):
+def _of_awk(program: ProgramRun, script: str) -> Iterator[str]:  # noqa: ARG001 - table signature
+    for found in _STRINGS.finditer(script):
         yield _ESCAPED.sub(r"\1", found[0][1:-1])
 
 
-def _of_query(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 - table signature
+def _of_query(program: ProgramRun, script: str) -> Iterator[str]:  # noqa: ARG001 - table signature
     """Statements that a query puts together: `select 'drop table ' || name || ';' from t`."""
-    for word in run.argv[1:]:
+    for word in program.argv[1:]:
         if "'" in word and (found := _QUOTED.findall(word[:MAX_PROGRAM])):
             yield " x ".join(found)
 

@@ -60,40 +60,40 @@ def together(feeds: list[StdinSource], *, exact: bool) -> StdinSource:
     return StdinSource(None, programs, files, "\n".join(filter(None, texts))[: MAX_TEXT * 4] or None)
 
 
-def _before(run: ProgramRun) -> str | None:
+def _before(program: ProgramRun) -> str | None:
     """The input of a program whose output is unknown."""
-    if run.given:
-        given = [text for at, feed in run.given if run.argv[at] == UNKNOWN and (text := known_text(feed))]
-        return "\n".join([*given, known_text(run.stdin) or ""])[:MAX_TEXT] if given else known_text(run.stdin)
-    return known_text(run.stdin) if run.stdin else None
+    if program.given:
+        given = [text for at, feed in program.given if program.argv[at] == UNKNOWN and (text := known_text(feed))]
+        return "\n".join([*given, known_text(program.stdin) or ""])[:MAX_TEXT] if given else known_text(program.stdin)
+    return known_text(program.stdin) if program.stdin else None
 
 
-def printed(run: ProgramRun) -> StdinSource:
+def printed(program: ProgramRun) -> StdinSource:
     """The standard output of a program."""
-    maker = _MAKERS.get(run.name)
-    fed = run.stdin or NOTHING
+    maker = _MAKERS.get(program.name)
+    fed = program.stdin or NOTHING
     if maker is None:
-        files = _named(run) if run.name in _READERS else ()
-        programs = (*fed.programs[-MAX_PROGRAMS:], run.name)
-        return StdinSource(None, programs, (fed.files + files)[:MAX_PROGRAMS], _before(run))
-    if run.name in _TAKING_FILES and any(word != "-" for word in run.words.texts):
-        return StdinSource(None, (run.name,), _named(run))
-    text = maker(run, fed) if run.stdin is not None or run.name not in _CHANGING_INPUT else None
+        files = _named(program) if program.name in _READERS else ()
+        programs = (*fed.programs[-MAX_PROGRAMS:], program.name)
+        return StdinSource(None, programs, (fed.files + files)[:MAX_PROGRAMS], _before(program))
+    if program.name in _TAKING_FILES and any(word != "-" for word in program.words.texts):
+        return StdinSource(None, (program.name,), _named(program))
+    text = maker(program, fed) if program.stdin is not None or program.name not in _CHANGING_INPUT else None
     if text is not None and (len(text) > MAX_TEXT or UNKNOWN in text):
         text = None if len(text) > MAX_TEXT else text
-    files = _named(run) if run.name in _READERS else ()
-    programs = fed.programs if run.name in _HANDING_ON and not files else (*fed.programs[-MAX_PROGRAMS:], run.name)
-    if run.given:
-        programs += tuple(name for _, feed in run.given for name in feed.programs)[:MAX_PROGRAMS]
-    return StdinSource(text, programs, (fed.files + files)[:MAX_PROGRAMS], _before(run) if text is None else None)
+    files = _named(program) if program.name in _READERS else ()
+    programs = fed.programs if program.name in _HANDING_ON and not files else (*fed.programs[-MAX_PROGRAMS:], program.name)
+    if program.given:
+        programs += tuple(name for _, feed in program.given for name in feed.programs)[:MAX_PROGRAMS]
+    return StdinSource(text, programs, (fed.files + files)[:MAX_PROGRAMS], _before(program) if text is None else None)
 
 
-def _named(run: ProgramRun) -> tuple[str, ...]:
-    return tuple(word for word in run.words.texts if word[:1] != "+" and word != "-")
+def _named(program: ProgramRun) -> tuple[str, ...]:
+    return tuple(word for word in program.words.texts if word[:1] != "+" and word != "-")
 
 
-def _echo(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    words, escapes, end = list(run.argv[1:]), False, "\n"
+def _echo(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+    words, escapes, end = list(program.argv[1:]), False, "\n"
     while words and re.fullmatch(r"-[neE]+", words[0]):
         escapes = escapes or "e" in words[0]
         end = "" if "n" in words[0] else end
@@ -102,9 +102,9 @@ def _echo(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - ta
     return (escaped(text) if escapes else text) + end
 
 
-def _printf(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    words = run.words.texts
-    if not words or run.words.has("-v"):
+def _printf(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+    words = program.words.texts
+    if not words or program.words.has("-v"):
         return ""
     values = iter(words[1:])
 
@@ -124,27 +124,29 @@ def _printf(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - 
     return text
 
 
-def _cat(run: ProgramRun, fed: StdinSource) -> str | None:
-    return fed.text if all(word == "-" for word in run.words.texts) else None
+def _cat(program: ProgramRun, fed: StdinSource) -> str | None:
+    return fed.text if all(word == "-" for word in program.words.texts) else None
 
 
-def _tee(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+def _tee(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
     return fed.text
 
 
-def _dd(run: ProgramRun, fed: StdinSource) -> str | None:
-    return None if any(word.startswith(("if=", "skip=", "count=", "conv=")) for word in run.argv[1:]) else fed.text
+def _dd(program: ProgramRun, fed: StdinSource) -> str | None:
+    return None if any(word.startswith(("if=", "skip=", "count=", "conv=")) for word in program.argv[1:]) else fed.text
 
 
-def _base64(run: ProgramRun, fed: StdinSource) -> str | None:
-    options = " ".join(run.argv[1:])
+def _base64(program: ProgramRun, fed: StdinSource) -> str | None:
+    options = " ".join(program.argv[1:])
     if not re.search(r"(?:^| )-(?:[a-zA-Z]*[dD]|-d)", options):
         return None
-    return _decoded(fed.text, b32decode if run.name == "base32" else _standard)
+    return _decoded(fed.text, b32decode if program.name == "base32" else _standard)
 
 
-def _openssl(run: ProgramRun, fed: StdinSource) -> str | None:
-    return _decoded(fed.text, _standard) if {"base64", "-base64", "-a"} & set(run.argv) and "-d" in run.argv else None
+def _openssl(program: ProgramRun, fed: StdinSource) -> str | None:
+    return (
+        _decoded(fed.text, _standard) if {"base64", "-base64", "-a"} & set(program.argv) and "-d" in program.argv else None
+    )
 
 
 def _standard(text: str) -> bytes:
@@ -161,8 +163,8 @@ def _decoded(text: str | None, decode: Callable[[str], bytes]) -> str | None:
         return None
 
 
-def _xxd(run: ProgramRun, fed: StdinSource) -> str | None:
-    if not any(re.fullmatch(r"-[a-z]*r[a-z]*|-revert", word) for word in run.argv[1:]) or fed.text is None:
+def _xxd(program: ProgramRun, fed: StdinSource) -> str | None:
+    if not any(re.fullmatch(r"-[a-z]*r[a-z]*|-revert", word) for word in program.argv[1:]) or fed.text is None:
         return None
     digits = re.sub(r"[\s:]|\\x|0x", "", fed.text)
     return unhexlify(digits).decode("latin-1").replace("\0", "") if _HEX.fullmatch(digits) else None
@@ -171,9 +173,9 @@ def _xxd(run: ProgramRun, fed: StdinSource) -> str | None:
 _SUBSTITUTES = lazy_re.compile(r"s([/|#,@:])([^\\.*\[\]^$&]*)\1([^\\&]*)\1([g1]?)")
 
 
-def _sed(run: ProgramRun, fed: StdinSource) -> str | None:
+def _sed(program: ProgramRun, fed: StdinSource) -> str | None:
     """One substitution of plain text; None for any other script."""
-    words = [word for word in run.argv[1:] if word not in ("-e", "-E", "-r", "-u")]
+    words = [word for word in program.argv[1:] if word not in ("-e", "-E", "-r", "-u")]
     found = _SUBSTITUTES.fullmatch(words[0]) if len(words) == 1 else None
     if fed.text is None or found is None or not found[2] or found[1] in found[2] + found[3]:
         return None
@@ -183,9 +185,9 @@ def _sed(run: ProgramRun, fed: StdinSource) -> str | None:
     return "\n".join(line.replace(found[2], found[3], count) for line in fed.text.split("\n"))
 
 
-def _cut(run: ProgramRun, fed: StdinSource) -> str | None:
+def _cut(program: ProgramRun, fed: StdinSource) -> str | None:
     """Characters from a position on, or one field."""
-    options = "".join(run.argv[1:])
+    options = "".join(program.argv[1:])
     if fed.text is None:
         return None
     lines = fed.text.split("\n")
@@ -198,17 +200,17 @@ def _cut(run: ProgramRun, fed: StdinSource) -> str | None:
     return None
 
 
-def _rev(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+def _rev(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
     return None if fed.text is None else "\n".join(line[::-1] for line in fed.text.split("\n"))
 
 
-def _tr(run: ProgramRun, fed: StdinSource) -> str | None:
-    words = run.words.texts
+def _tr(program: ProgramRun, fed: StdinSource) -> str | None:
+    words = program.words.texts
     if fed.text is None or any(len(word) > MAX_SET for word in words):
         return None
-    if "-d" in run.argv and len(words) == 1 and "[:" not in words[0]:
+    if "-d" in program.argv and len(words) == 1 and "[:" not in words[0]:
         return fed.text.translate(dict.fromkeys(map(ord, _range(words[0]))))
-    if len(words) != 2 or len(run.argv) != 3 or "[:" in "".join(words):  # noqa: PLR2004 - from and to, and the program
+    if len(words) != 2 or len(program.argv) != 3 or "[:" in "".join(words):  # noqa: PLR2004 - from and to, and the program
         return None
     old, new = _range(words[0]), _range(words[1])
     return fed.text.translate({ord(a): b for a, b in zip(old, new.ljust(len(old), new[-1:] or " "), strict=False)})
@@ -221,52 +223,52 @@ def _range(text: str) -> str:
     )
 
 
-def _found(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    names = run.words.texts
-    asked = run.name != "command" or run.words.has("-v", "-V")
+def _found(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+    names = program.words.texts
+    asked = program.name != "command" or program.words.has("-v", "-V")
     if len(names) != 1 or not asked:
         return None
     return f"{_BIN}/{names[0]}" if names[0] in _GATEWAY else names[0]
 
 
 def _fixed(text: str) -> Callable[[ProgramRun, StdinSource], str | None]:
-    return lambda run, fed: text if len(run.argv) == 1 else None  # noqa: ARG005 - table signature
+    return lambda program, fed: text if len(program.argv) == 1 else None  # noqa: ARG005 - table signature
 
 
-def _pwd(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    return here(ShellState(cwd=run.cwd)) if len(run.argv) == 1 else None
+def _pwd(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+    return here(ShellState(cwd=program.cwd)) if len(program.argv) == 1 else None
 
 
-def _paths(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    names = run.words.texts
+def _paths(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+    names = program.words.texts
     if len(names) != 1:
         return None
     folder, _, name = names[0].rpartition("/")
     return f"{_MODULES}/{name}/{name}.mjs" if name in _GATEWAY and folder.endswith("/bin") else names[0]
 
 
-def _packages(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+def _packages(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
     """The global folder of a package manager: npm's usual one."""
-    words = tuple(word for word in run.argv[1:] if not _GLOBALLY.fullmatch(word))
+    words = tuple(word for word in program.argv[1:] if not _GLOBALLY.fullmatch(word))
     if words in _PREFIX_ASKED:
         return _PREFIX
-    return _GLOBAL_FOLDERS.get(words) if len(words) < len(run.argv) - 1 else None
+    return _GLOBAL_FOLDERS.get(words) if len(words) < len(program.argv) - 1 else None
 
 
-def _mktemp(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+def _mktemp(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
     return f"/tmp/tmp.{UNKNOWN}"  # noqa: S108 - a name, nothing is opened
 
 
-def _basename(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    words = run.words.texts
+def _basename(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+    words = program.words.texts
     last = words[0].rstrip("/").rpartition("/")[2] if words else ""
     if last in _FOLDERS:
         return UNKNOWN
     return last.removesuffix(words[1] if len(words) > 1 else "") if words else None
 
 
-def _dirname(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    words = run.words.texts
+def _dirname(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+    words = program.words.texts
     if not words:
         return None
     path = words[0].rstrip("/") or words[0][:1]
@@ -278,17 +280,17 @@ def _dirname(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 -
     return UNKNOWN if UNKNOWN in last else "."
 
 
-def _config_path(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+def _config_path(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
     """`openclaw config file` prints the path of the gateway's config: the usual one."""
-    pairs = zip(run.argv, run.argv[1:], strict=False)
-    return "~/.openclaw/openclaw.json" if ("config", "file") in pairs and "claw" in " ".join(run.argv).lower() else None
+    pairs = zip(program.argv, program.argv[1:], strict=False)
+    return "~/.openclaw/openclaw.json" if ("config", "file") in pairs and "claw" in " ".join(program.argv).lower() else None
 
 
-def _bun(run: ProgramRun, fed: StdinSource) -> str | None:
-    return _packages(run, fed) or _config_path(run, fed)
+def _bun(program: ProgramRun, fed: StdinSource) -> str | None:
+    return _packages(program, fed) or _config_path(program, fed)
 
 
-def _url(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
+def _url(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
     return None if fed.text is None else unquote(fed.text)
 
 

@@ -116,11 +116,11 @@ _GUARDED = frozenset(
 )
 
 
-def adds_plain_lines(path: str, run: ProgramRun) -> bool:
+def adds_plain_lines(path: str, program: ProgramRun) -> bool:
     """Whether a program's output, appended to `path`, only sets ordinary variables, short names and search folders."""
     if basename(path) not in _FILES:
         return False
-    text = printed(run).text
+    text = printed(program).text
     if not text or len(text) > MAX_TEXT or UNKNOWN in text or "\\" in text:  # some shells' echo makes new lines of `\n`
         return False
     lines = text.split("\n")
@@ -130,6 +130,6 @@ def adds_plain_lines(path: str, run: ProgramRun) -> bool:
 _IMPORT = lazy_re.compile(r"^import\b", re.MULTILINE)
 
 
-def starts_python(path: str, run: ProgramRun) -> bool:
+def starts_python(path: str, program: ProgramRun) -> bool:
     """Whether a program writes a `.pth` file with code: Python runs its `import` lines each time that it starts."""
-    return path.endswith(".pth") and _IMPORT.search((printed(run).text or "")[:MAX_TEXT]) is not None
+    return path.endswith(".pth") and _IMPORT.search((printed(program).text or "")[:MAX_TEXT]) is not None

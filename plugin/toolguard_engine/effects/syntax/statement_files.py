@@ -24,9 +24,9 @@ _TAKEN_IN = lazy_re.compile(
 """psql, mysql, sqlite3 and SQL*Plus."""
 
 
-def named(run: ProgramRun) -> Iterator[str]:
+def named(program: ProgramRun) -> Iterator[str]:
     """The files that options name."""
-    words = iter(run.argv[1:_MAX_WORDS])
+    words = iter(program.argv[1:_MAX_WORDS])
     for word in words:
         if found := _OPTION.fullmatch(word):
             yield found["value"] or found["joined"] or next(words, "")

@@ -208,27 +208,27 @@ def readers(command: str) -> tuple[Reader, ...]:
     runs = _walked(command)[0]
     found: dict[tuple[Language, tuple[str, ...]], Reader] = {}
     top = runs[0] if runs else ProgramRun((":",), ":")
-    for run in runs:
-        top = run if not run.via and run.name != _PROBE else top
-        for each in _of(run, top, command):
+    for program in runs:
+        top = program if not program.via and program.name != _PROBE else top
+        for each in _of(program, top, command):
             found.setdefault((each.language, each.outer), each)
     return tuple(found.values())
 
 
-def _of(run: ProgramRun, top: ProgramRun, command: str) -> Iterator[Reader]:
-    if run.name == _PROBE:
-        yield _shell(run, top)
-    elif any(_PROBE in each for each in run.argv[1:]):  # `xargs rm`, `read x; rm $x`
+def _of(program: ProgramRun, top: ProgramRun, command: str) -> Iterator[Reader]:
+    if program.name == _PROBE:
+        yield _shell(program, top)
+    elif any(_PROBE in each for each in program.argv[1:]):  # `xargs rm`, `read x; rm $x`
         yield Reader("code", (f"{{ {command}\n}}",))
-    elif run.name in sql.CLIENTS:
+    elif program.name in sql.CLIENTS:
         yield Reader("sql", (_opener(top),))
-    elif run.name in sql.STORES:
+    elif program.name in sql.STORES:
         yield Reader("code", (_opener(top),))
-        if run.name in _STAND_INS:
-            yield Reader("code", (_STAND_INS[run.name],))
-    elif _reads_code(run):
+        if program.name in _STAND_INS:
+            yield Reader("code", (_STAND_INS[program.name],))
+    elif _reads_code(program):
         yield Reader("code", (_opener(top),))
-    elif stand_in := _stand_in(run):
+    elif stand_in := _stand_in(program):
         yield Reader("code", (stand_in,))
 
 
@@ -243,28 +243,28 @@ def _walked(command: str) -> tuple[list[ProgramRun], ShellState, dict[str, str]]
     return walk.runs, state, walk.written.texts
 
 
-def _shell(run: ProgramRun, top: ProgramRun) -> Reader:
+def _shell(program: ProgramRun, top: ProgramRun) -> Reader:
     """A shell that runs its standard input as commands."""
-    if not run.via:  # `while read line; do $line; done`
+    if not program.via:  # `while read line; do $line; done`
         return Reader("shell")
-    innermost = run.via[-1]
-    if all(name in SHELLS for name in run.via) and top.name in SHELLS and "-c" not in top.argv:
+    innermost = program.via[-1]
+    if all(name in SHELLS for name in program.via) and top.name in SHELLS and "-c" not in top.argv:
         variables = tuple(each for each in top.assigns if UNKNOWN not in each[1])
         return Reader("shell", trusted=innermost in _POSIX, shell=Shell(top.cwd, variables))
     return Reader("shell", (_opener(top),), innermost in _POSIX)
 
 
-def _reads_code(run: ProgramRun) -> bool:
-    known = code_sources.source(run)
+def _reads_code(program: ProgramRun) -> bool:
+    known = code_sources.source(program)
     return known is not None and _PROBE in known[1]
 
 
-def _stand_in(run: ProgramRun) -> str:
+def _stand_in(program: ProgramRun) -> str:
     """The interpreter for the language of a console, or of a script that may run its input."""
-    named = next((_STAND_INS[each] for each in run.argv[1:4] if each in _STAND_INS), "")
-    language = code_sources.language(run.name)
-    of_language = {"ruby": "irb", "php": "php -a", "awk": ""}.get(language, run.argv[0]) if language else ""
-    return named or _STAND_INS.get(run.name) or (quote(of_language) if of_language else "")
+    named = next((_STAND_INS[each] for each in program.argv[1:4] if each in _STAND_INS), "")
+    language = code_sources.language(program.name)
+    of_language = {"ruby": "irb", "php": "php -a", "awk": ""}.get(language, program.argv[0]) if language else ""
+    return named or _STAND_INS.get(program.name) or (quote(of_language) if of_language else "")
 
 
 def _opener(top: ProgramRun) -> str:
@@ -278,27 +278,31 @@ def at_start(command: str) -> tuple[Reader, ...]:
     """The readers of a process that was started with this command."""
     found = readers(command)
     runs = _walked(command)[0]
-    if any(run.name in _MULTIPLEXERS or "shell" in run.name or "shell" in run.argv[1:3] for run in runs):
+    if any(program.name in _MULTIPLEXERS or "shell" in program.name or "shell" in program.argv[1:3] for program in runs):
         return (*found, Reader("shell"))
-    others = (run for run in runs if not run.via and run.name not in _SILENT and run.name != _PROBE)
+    others = (program for program in runs if not program.via and program.name not in _SILENT and program.name != _PROBE)
     return found if found and all(map(_is_known, others)) else (*found, Reader("other"))
 
 
-def _is_known(run: ProgramRun) -> bool:
+def _is_known(program: ProgramRun) -> bool:
     """Whether `readers` knows this program, so that nothing else reads the input."""
-    console = not _CONSOLES.isdisjoint(run.argv[1:4]) or "-i" in run.argv[1:]
-    reads = run.name in SHELLS | sql.CLIENTS | sql.STORES or run.name in _STAND_INS or run.name in WRAPPERS
-    return reads or _reads_code(run) or bool(console and code_sources.language(run.name))
+    console = not _CONSOLES.isdisjoint(program.argv[1:4]) or "-i" in program.argv[1:]
+    reads = program.name in SHELLS | sql.CLIENTS | sql.STORES or program.name in _STAND_INS or program.name in WRAPPERS
+    return reads or _reads_code(program) or bool(console and code_sources.language(program.name))
 
 
-def _may_consume(run: ProgramRun) -> bool:
+def _may_consume(program: ProgramRun) -> bool:
     """Whether a program may consume the lines that are typed next."""
-    if run.stdin is None or run.stdin.text != f"{_PROBE}\n":
-        return run.name == _PROBE
-    operands = sum(1 for each in run.argv[1:] if each[:1] != "-")
-    if (run.name in _FILTERS and not operands) or (run.name in _FILTERS_BY and operands < 2):  # noqa: PLR2004 - what, and a file
+    if program.stdin is None or program.stdin.text != f"{_PROBE}\n":
+        return program.name == _PROBE
+    operands = sum(1 for each in program.argv[1:] if each[:1] != "-")
+    if (program.name in _FILTERS and not operands) or (program.name in _FILTERS_BY and operands < 2):  # noqa: PLR2004 - what, and a file
         return True
-    return run.name in _TAKERS | sql.CLIENTS | sql.STORES or "/" in run.argv[0] or bool(code_sources.language(run.name))
+    return (
+        program.name in _TAKERS | sql.CLIENTS | sql.STORES
+        or "/" in program.argv[0]
+        or bool(code_sources.language(program.name))
+    )
 
 
 def _state_after(shell: Shell, text: str) -> Shell:

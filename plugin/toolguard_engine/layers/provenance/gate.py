@@ -103,7 +103,7 @@ def judge(call: Call, effects: tuple[Effect, ...], context: RunContext | None) -
         ):
             looked += 1
             for flag, target in _suspicions(call.params, effect, call, context):
-                found.setdefault(flag, Effect(KIND, target[:MAX_TEXT], "", frozenset([flag]), effect.run))
+                found.setdefault(flag, Effect(KIND, target[:MAX_TEXT], "", frozenset([flag]), effect.program))
             if looked == MAX_EFFECTS:
                 break
     if not found and (value := orders.ordered(call, context)):
@@ -130,7 +130,7 @@ def _suspicions(params: dict[str, Any], effect: Effect, call: Call, context: Run
         return
     if effect.kind in _TASKED and (task := next((text for text in _tasks(params, 0) if _is_dictated(text, context)), "")):
         yield "payload", task
-    if effect.run is not None and _is_severe(effect) and (command := _repeated(effect, call, context)):
+    if effect.program is not None and _is_severe(effect) and (command := _repeated(effect, call, context)):
         yield "command", command
     if not _leaves(effect) or not _SKIP.isdisjoint(effect.flags):
         return
@@ -169,10 +169,14 @@ def _is_severe(effect: Effect) -> bool:
 
 def _repeated(effect: Effect, call: Call, context: RunContext) -> str:
     """The command that external text has as well, and that no person said."""
-    assert effect.run is not None  # noqa: S101 - a caller's promise
-    spelled = " ".join(effect.run.argv)
+    assert effect.program is not None  # noqa: S101 - a caller's promise
+    spelled = " ".join(effect.program.argv)
     lines = (line for text in call_texts.commands(call.tool.lower(), call.params) for line in text[:MAX_TEXT].split("\n"))
-    about = [line for line in islice(lines, _MAX_PIECES) if effect.run.name in line and _last_word(effect.run.argv) in line]
+    about = [
+        line
+        for line in islice(lines, _MAX_PIECES)
+        if effect.program.name in line and _last_word(effect.program.argv) in line
+    ]
     for text in (spelled, *about[:_MAX_LINES]):
         needle = normal(text) if UNKNOWN not in text else b""
         if len(needle) >= _MIN_COMMAND and b" " in needle and _is_theirs(needle, context):
@@ -186,7 +190,7 @@ def _last_word(argv: tuple[str, ...]) -> str:
 
 def _targets(params: dict[str, Any], effect: Effect) -> list[str]:
     """Where an effect goes to."""
-    if effect.run is not None:
+    if effect.program is not None:
         return [_METHOD.sub("", effect.target, count=1)] if effect.target and UNKNOWN not in effect.target else []
     if effect.kind == "schedule":
         return [text for text in _texts(params, 0) if text.startswith(("http:", "https:"))][:MAX_TARGETS]
@@ -316,13 +320,13 @@ def _typed(params: dict[str, Any], context: RunContext) -> Iterator[tuple[str, s
 
 def _carried(params: dict[str, Any], effect: Effect, target: str, context: RunContext) -> Iterator[tuple[str, str]]:
     """What an effect with an address carries."""
-    if effect.run is not None:
-        bodies = [" ".join(effect.run.argv)[:MAX_TEXT]]
+    if effect.program is not None:
+        bodies = [" ".join(effect.program.argv)[:MAX_TEXT]]
     else:
         bodies = [text[:MAX_TEXT] for name in _BODIES if name in params for text in _texts(params[name], 0)][:MAX_TARGETS]
     for body in bodies:
         text = normal(body)
-        if effect.run is None and _is_dictated(body, context):
+        if effect.program is None and _is_dictated(body, context):
             yield "payload", target
         if context.inside and any(context.inside_has(piece) for piece in _pieces(text)):
             yield "local", target

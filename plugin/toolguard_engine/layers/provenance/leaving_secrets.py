@@ -92,9 +92,9 @@ def _outgoing(call: Call, effects: Sequence[Effect]) -> Iterator[tuple[str, str]
     for effect in effects:
         if effect.kind not in _LEAVES or "local" in effect.flags:
             continue
-        if effect.run is not None:
-            given = effect.run.stdin.text if effect.run.stdin is not None and effect.run.stdin.text else ""
-            yield "\n".join((*effect.run.argv, given)), effect.target
+        if effect.program is not None:
+            given = effect.program.stdin.text if effect.program.stdin is not None and effect.program.stdin.text else ""
+            yield "\n".join((*effect.program.argv, given)), effect.target
         elif effect.kind == "fetch":
             yield effect.target, effect.target
         else:

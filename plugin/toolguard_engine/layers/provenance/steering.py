@@ -48,9 +48,9 @@ def judge(reading: CallReading, effects: Sequence[Effect], context: RunContext |
             continue
         if origin := _origin(reading, effect, name, context):
             shown = f"{effect.target[-_MAX_SHOWN:]}, from {origin[:_MAX_SHOWN]}"
-            return Effect("provenance", shown, "", frozenset(["steer"]), effect.run)
+            return Effect("provenance", shown, "", frozenset(["steer"]), effect.program)
         if name in _FILES and (order := _covert([*_written(reading, effect), *reading.commands])):
-            return Effect("provenance", f"{effect.target[-_MAX_SHOWN:]}: {order}", "", frozenset(["covert"]), effect.run)
+            return Effect("provenance", f"{effect.target[-_MAX_SHOWN:]}: {order}", "", frozenset(["covert"]), effect.program)
     return None
 
 
@@ -82,7 +82,7 @@ def steered(path: str) -> str:
 
 
 def _origin(reading: CallReading, effect: Effect, name: str, context: RunContext | None) -> str:
-    run = effect.run
+    run = effect.program
     if run is not None:
         before = run.stdin.programs if run.stdin is not None else ()
         if "fetched" in effect.flags or run.name in _FETCHERS or not _FETCHERS.isdisjoint(before):
@@ -97,11 +97,11 @@ def _origin(reading: CallReading, effect: Effect, name: str, context: RunContext
 
 
 def _written(reading: CallReading, effect: Effect) -> list[str]:
-    return _argv_texts(effect) if effect.run is not None else list(_bodies(reading.params, 0))
+    return _argv_texts(effect) if effect.program is not None else list(_bodies(reading.params, 0))
 
 
 def _argv_texts(effect: Effect) -> list[str]:
-    run = effect.run
+    run = effect.program
     if run is None:
         return []
     given = [run.stdin.text] if run.stdin is not None and run.stdin.text else []

@@ -26,7 +26,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     where = Where("/root", "/root", "/root")
     for effect in effects(Reading(runs), where):
         if effect.kind in FILE_CHANGES:
-            path = places.normal(effect.target, where, effect.run.cwd if effect.run else "")
+            path = places.normal(effect.target, where, effect.program.cwd if effect.program else "")
             if _STATE.search(path):
                 yield ProtectionFinding(REASON, certain=False)
                 return

@@ -87,7 +87,7 @@ def _changed(scene: CommandScene) -> Iterator[ProtectionFinding]:
             yield ProtectionFinding(found.reason, found.certain and run.name == "patch")
     for effect in effects(Reading(scene.runs), where):
         if effect.kind in FILE_CHANGES:
-            path = places.normal(effect.target, where, effect.run.cwd if effect.run else "")
+            path = places.normal(effect.target, where, effect.program.cwd if effect.program else "")
             if found := of_path(path, scene.host):
                 yield found
             elif _ENVIRONMENT.search(path.lower()) and OWN_VARIABLE.search(scene.text):
