@@ -11,6 +11,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.files import NoFiles
 from toolguard_engine.rules import packs
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",))
@@ -258,3 +259,46 @@ def test_the_folder_above_is_gone_to_or_written_in(command: str) -> None:
 )
 def test_folders_of_scripts_and_projects_are_free(command: str) -> None:
     assert weighed(command) == "allow"
+
+
+class Linked(NoFiles):
+    """Links on disk, by path, and what they lead to."""
+
+    def __init__(self, links: dict[str, str]) -> None:
+        self.links = links
+
+    def resolve(self, path: str) -> str:
+        for link, target in self.links.items():
+            if path == link or path.startswith(f"{link}/"):
+                return target + path[len(link) :]
+        return path
+
+
+@each_row(
+    ("tool", "params", "decision"),
+    [
+        ("read", {"path": "notes.md"}, "block"),
+        ("read", {"path": "own/key"}, "block"),
+        ("image", {"path": "/home/u/work/notes.md"}, "block"),
+        ("message", {"action": "send", "target": "u", "media": "notes.md"}, "block"),
+        ("write", {"path": "own/off", "content": ""}, "block"),
+        ("write", {"path": "settings", "content": "{}"}, "block"),
+        ("edit", {"path": "settings", "edits": [{"oldText": "a", "newText": "b"}]}, "hold"),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Add File: own/off\n+x\n*** End Patch"}, "block"),
+        ("read", {"path": "cloud"}, "hold"),
+        ("write", {"path": "rc", "content": "x"}, "hold"),
+        ("read", {"path": "photos/a.jpg"}, "allow"),
+        ("read", {"path": "README.md"}, "allow"),
+    ],
+)
+def test_file_tools_are_followed_through_links_that_lie_on_the_disk(
+    tool: str, params: dict[str, object], decision: str
+) -> None:
+    state = "/home/u/.openclaw"
+    links = {
+        "notes.md": f"{state}/toolguard/key", "own": f"{state}/toolguard", "settings": f"{state}/openclaw.json",
+        "cloud": "/home/u/.aws/credentials", "rc": "/home/u/.bashrc", "photos": "/home/u/Pictures",
+    }  # fmt: skip
+    files = Linked({f"/home/u/work/{name}": target for name, target in links.items()})
+    guard = Guard(Config(), {}, Host("/home/u", state, f"{state}/openclaw.json"), packs.load(), files=files)
+    assert guard.weigh(Call(tool, params, cwd="/home/u/work")).decision == decision

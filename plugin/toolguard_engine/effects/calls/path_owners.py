@@ -32,7 +32,7 @@ MAX_LOOKED_UP = 8
 MAX_DISK_READS = 200
 """Paths of one call that the disk is asked about."""
 
-FOLLOWED = frozenset(["discard", "delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
+FOLLOWED = frozenset(["read", "discard", "delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
 _OF_THE_LINK = frozenset(["delete", "move"])
 """What is done to a link itself unless the path goes on behind it."""
 

@@ -66,6 +66,9 @@ BROKEN = (
 CHAT = "Only a person may send the guard's chat commands."
 
 
+MAX_FOLLOWED = 200
+"""Paths of a call that are followed through links."""
+
 STEPS_OF_PATH = 120
 """Steps for finding out whether a text names one of the secrets."""
 
@@ -159,7 +162,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
 
 def _config_change(reading: CallReading) -> ConfigChange | None:
     """What becomes of the gateway's config, unless that is too much to find out."""
-    texts = reading.commands or reading.paths
+    texts = reading.commands or (*reading.paths, *_followed(reading))
     names = ("claw", base(reading.host.config_path).lower() or "claw")
     try:
         return reading.config_change if any(name in text.lower() for text in texts for name in names) else None
@@ -226,7 +229,7 @@ def _installed(reading: CallReading) -> Iterator[ProtectionFinding]:
 def _paths(reading: CallReading) -> str:
     host = reading.host
     texts = list(_strings(reading.params, 0))
-    for path in reading.paths:
+    for path in dict.fromkeys((*reading.paths, *_followed(reading))):
         if reason := _path(reading.tool, _of_address(path), host, reading.call.cwd):
             if reason != CHANGED:
                 return reason
@@ -236,6 +239,17 @@ def _paths(reading: CallReading) -> str:
     if any(dashboard_requests.visits(text, host) for text in texts):
         return dashboard_requests.CALL
     return KEY if any(_is_key(text, reading) for text in dict.fromkeys(texts)) else ""
+
+
+def _followed(reading: CallReading) -> Iterator[str]:
+    """Where the paths of a file tool lead through links on disk. The tool follows them in the gateway itself, so it does not
+    matter which program made them, nor that the kernel keeps the place from that program."""
+    host, cwd = reading.host, reading.call.cwd
+    where = Where(host.home, cwd, cwd, host.state_dir)
+    for path in reading.paths[:MAX_FOLLOWED]:
+        named = normal(_of_address(path), where)
+        if named[:1] == "/" and (real := reading.files.resolve(named)) != named:
+            yield real
 
 
 def _open_paths(reading: CallReading) -> str:
