@@ -17,8 +17,8 @@ def proven(subject: DoctorSubject) -> Check:
     if why := contained_lines.fault(running):
         return Check(ID, "warn", f"commands are NOT contained: {why[0]}", why[1], {"contained": False})
     if why_not := contained_lines.unrehearsed(running):
-        told, fix = contained_lines.NOT_REHEARSED.format(why=why_not), contained_lines.WITHOUT_COPIES
-        return Check(ID, "warn", told, fix, {"contained": True})
+        detail, fix = contained_lines.NOT_REHEARSED.format(why=why_not), contained_lines.WITHOUT_COPIES
+        return Check(ID, "warn", detail, fix, {"contained": True})
     if any(info.contained for info in running):
         return Check(ID, "ok", contained_lines.CONTAINED, data={"contained": True})
     if subject.settings.containment.profile == "off":
