@@ -46,6 +46,7 @@ import msgspec
 
 from toolguard_engine.effects.facts.command import CARRIED, UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.letter_case import folded
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.rules.patterns import MANY, filtered
 from toolguard_engine.rules.rule_form import Example, InvalidRuleError, Rule, rule_from
 from toolguard_engine.rules.terms import (
@@ -313,7 +314,9 @@ class Rulebook:
     def _learn(self, name: str) -> _Program | None:
         """All that the book has about a program, kept for the next time unless the name is absurdly long."""
         low = folded(name)
-        known = [*self._named.get(low, ()), *((at, words) for at, names, words in self._globbed if word_test(names)(low))]
+        names = dict.fromkeys((low, manual_catalogue.kind(low)))
+        known = [entry for each in names for entry in self._named.get(each, ())]
+        known += ((at, words) for at, glob, words in self._globbed if word_test(glob)(low))
         forms = [_form(at, words.split()) for at, words in known if not _named_in(self.rules[at].no_run, name)]
         program = _program(forms)
         if len(name) > _MAX_REMEMBERED_NAME:
@@ -375,7 +378,7 @@ class Rulebook:
         if _named_in(rule.no_run, run.name):
             return False
         wanted = [text.split() for text in rule.run]
-        name = folded(run.name)
+        name = manual_catalogue.kind(folded(run.name))
         if wanted and not any(word_test(folded(words[0]))(name) and follows(run.argv, words[1:]) for words in wanted):
             return False
         return self._terms[at].hold(run)

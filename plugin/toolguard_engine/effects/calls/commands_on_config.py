@@ -19,7 +19,7 @@ from toolguard_engine.effects.control_plane.setting_changes import ChangedSettin
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where, normal
-from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.host import json5_text
 from toolguard_engine.model.call import Host
@@ -28,7 +28,7 @@ from toolguard_engine.model.files import FileSource
 MAX_PROGRAMS = 300
 """Programs of a command; what one with more of them makes of the config is not worked out."""
 
-_COPIERS = frozenset({"cp", "gcp", "mv", "gmv", "install", "ginstall"})
+_COPIERS = frozenset().union(*map(manual_catalogue.aliases, ("cp", "mv", "install")))
 _FEEDERS = frozenset({"cat", "tee", "sponge"})
 _OUTPUT = frozenset({"", "1"})
 _QUIET = (

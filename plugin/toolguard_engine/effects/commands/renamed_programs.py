@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from toolguard_engine.effects.commands.guesses import spelled
 from toolguard_engine.effects.commands.run_files import RunFiles
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.manuals import manual_catalogue
 
-_COPIERS = frozenset(["cp", "ln", "mv", "install", "gcp", "gln", "gmv"])
+_COPIERS = frozenset().union(*map(manual_catalogue.aliases, ("cp", "ln", "mv", "install")))
 _RENAMING = _COPIERS | {"hash"}
 _COPYING = _COPIERS | {"dd"}
 _LOCATORS = frozenset(["which", "command", "type", "whereis", "realpath"])

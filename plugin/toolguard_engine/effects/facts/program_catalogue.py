@@ -107,12 +107,19 @@ def _resolve(role: str, table: Mapping[str, Mapping[str, Any]], found: Roles, ab
     included = [_resolve(each, table, found, (*above, role)) for each in entry.get("includes", ())]
     included += [_doing(deed) for deed in entry.get("manuals", "").split()]
     whole = frozenset(names).union(*included)
+    whole = whole.union(*(kin for base, kin in _kinds().items() if base in whole))
     if len(names) != len(set(names)) or not whole:
         raise ValueError(f"{role!r} has a repeated name, or no names")
     if repeated := sorted(frozenset(names) & frozenset[str]().union(*included)):
         raise ValueError(f"{role!r} repeats names from its includes: {', '.join(repeated)}")
     found[role] = whole
     return whole
+
+
+@cache
+def _kinds() -> dict[str, list[str]]:
+    """The programs that do what another one does, as the manuals are in TOML."""
+    return manual_catalogue.kinds(manual_catalogue.from_toml())
 
 
 @cache

@@ -19,10 +19,12 @@ MADE = "manuals.json"
 
 
 class _Index(msgspec.Struct, frozen=True):
-    """`manuals`: by the names of each program; `does`: the names of the programs that may do something."""
+    """`manuals`: by the names of each program; `does`: those that may do something; `kinds`: those that do
+    what another program does."""
 
     manuals: dict[str, msgspec.Raw]
     does: dict[str, frozenset[str]]
+    kinds: dict[str, tuple[str, ...]] = {}
 
 
 def load() -> None:
@@ -43,8 +45,9 @@ def _manual(program: str) -> Manual:
 
 
 def aliases(program: str) -> tuple[str, ...]:
-    """All names of a program. Raises `KeyError` if it has no manual."""
-    return _named()[program]
+    """All names of a program and of others of its kind. Raises `KeyError` if it has no manual."""
+    names = _named()[program]
+    return names + _index().kinds.get(names[0], ())
 
 
 def programs() -> frozenset[str]:
@@ -54,8 +57,18 @@ def programs() -> frozenset[str]:
 
 def spelled(program: str, trait: str) -> frozenset[str]:
     """The spellings of a program's options with a trait. Raises `KeyError` if it has no manual."""
-    known = _manual(aliases(program)[0]).known("")
+    known = _manual(program).known("")
     return frozenset(name for name, entry in known.items() if trait in entry.traits)
+
+
+def kind(program: str) -> str:
+    """The program that this one does the same as; itself if its manual names none."""
+    return _kinds().get(program, program)
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    return {name: base for base, names in _index().kinds.items() for name in names}
 
 
 @cache
@@ -99,6 +112,15 @@ def deeds(each: Manual) -> frozenset[str]:
     return frozenset(runs).union(*(usage.does for usage in usages), *(option.traits for option in options))
 
 
+def kinds(manuals: Iterable[Manual]) -> dict[str, list[str]]:
+    """The names of the programs that do what another one does, by the name of that one."""
+    found: dict[str, list[str]] = {}
+    for each in manuals:
+        if each.kind:
+            found.setdefault(each.kind, []).extend(each.names)
+    return found
+
+
 def encode(manuals: Iterable[Manual]) -> str:
     """JSON with one manual per line, and the programs by what they do."""
     listed = list(manuals)
@@ -108,4 +130,5 @@ def encode(manuals: Iterable[Manual]) -> str:
     }
     lines = (f'"{" ".join(each.names)}": {msgspec.json.encode(each, order="deterministic").decode()}' for each in listed)
     index = msgspec.json.encode({deed: names for deed, names in does.items() if names}).decode()
+    index += ',\n"kinds": ' + msgspec.json.encode(kinds(listed)).decode()
     return '{"does": ' + index + ',\n"manuals": {\n' + ",\n".join(lines) + "\n}}\n"

@@ -24,6 +24,7 @@ One line of `options` has all spellings of an option, then what its value is, th
 - `--x=...` takes all words up to the next option; `--x=exclude...` says what they are.
 - Traits (`TRAITS`) say what an option changes, such as `rehearses`: nothing is done.
 
+`kind = "cp"` says that a program does what `cp` does, whatever its options are: it has all roles and judges of `cp`.
 `form` says how the program finds its options: `getopt` (clusters of letters and long options), `long` (words with one dash:
 `-comp gzip`) or `switches` (values are attached to a name of any length: `-oFOLDER`). `bundle`: the first word may be a
 cluster without a dash, as in `tar xzf`. `abbreviates`: a long option may be shortened as long as it is unambiguous.
@@ -84,7 +85,9 @@ DEEDS = frozenset({
 another machine, although its name does not show that; `restores`: it puts files of a backup, a repository or another file
 system into a folder, and reads no archive of this machine."""
 
-_KEYS = frozenset({"names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "stops", "verbs", "like"})
+_KEYS = frozenset(
+    {"names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "stops", "verbs", "like", "kind"}
+)
 _VERB_KEYS = frozenset({"words", "does", "options"})
 
 
@@ -121,6 +124,7 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     abbreviates: bool = True
     lists: bool = False
     stops: int = 0
+    kind: str = ""
 
     def known(self, verb: str) -> dict[str, OptionEntry]:
         """The options by their spellings: the program's and those of a verb, which come first; without one, of all verbs."""
@@ -199,6 +203,7 @@ def _manual(name: str, entry: Mapping[str, Any], table: Mapping[str, Any]) -> Ma
         whole.get("abbreviates", True),
         whole.get("lists", False),
         whole.get("stops", 0),
+        entry.get("kind", ""),
     )
     return msgspec.convert(msgspec.to_builtins(made), Manual)
 

@@ -126,7 +126,7 @@ def new_names(program: ProgramRun, where: Where) -> Iterator[tuple[str, str, boo
             yield path, _landing(path, target, len(sources), program, words, where), links
 
 
-RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
+RENAMERS = frozenset().union(*map(manual_catalogue.aliases, ("mv", "ln", "cp")))
 _MOST_NAMES = 64
 
 
@@ -355,4 +355,4 @@ def _copied(program: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
             yield path, _landing(path, target, len(sources), program, words, where)
 
 
-_PAIRED = frozenset(["mv", "cp", "ln", "install"])
+_PAIRED = frozenset().union(*map(manual_catalogue.aliases, ("mv", "cp", "ln", "install")))

@@ -66,6 +66,7 @@ _IN_PLACE = lazy_re.compile(r"-[A-Za-z]*[is]|--(?:inplace|split-exp|from-file).*
 _ARCHIVERS = program_catalogue.programs("archiver")
 """Programs that copy whole folders."""
 _CONTAINERS = program_catalogue.programs("container")
+_CP = frozenset(manual_catalogue.aliases("cp"))
 _COPY_OVER = program_catalogue.programs("remote_copier")
 _REMOTE = lazy_re.compile(r"(?!-)[\w.@-]{1,200}:[^\0]*")
 _LOOPBACK = lazy_re.compile(r"(?:[\w.-]{1,64}@)?(?:localhost|127\.[\d.]{1,11}|0\.0\.0\.0|\[?::1\]?)\.?:", re.IGNORECASE)
@@ -297,7 +298,7 @@ def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
         return False
     if (scene.is_wrapper(run) and run.name != "find") or own_config.only_takes_from_others(run):
         return True
-    if run.name in _COPY_OVER or run.name == "cp":
+    if run.name in _COPY_OVER or run.name in _CP:
         return _copies_out(run, scene)
     if run.name in SEDS:
         return sed_prints(run.words)
