@@ -170,7 +170,12 @@ _ROW = re.compile(rf"\s{{0,9}}({_OPTION}(?:,\s*{_OPTION})*)(\s[<\[])?")
 
 def _spaced(text: str) -> dict[str, bool]:
     """`-d DIR, --dir=DIR`, or the same without a comma."""
-    return _gnu(re.sub(r"(?m)^(\s+-\w) [A-Z][A-Za-z-]*,?\s+(--)", r"\1=X, \2", text))
+    return _gnu(re.sub(r"(?m)^(\s+-\w) [A-Za-z][A-Za-z-]*,?\s+(--)", r"\1=X, \2", text))
+
+
+def _upper(text: str) -> dict[str, bool]:
+    """`-o, --output FILE`, `-cmd COMMAND`."""
+    return _gnu(re.sub(r"(?m)^(\s+(?:-\w, +)?--?[\w-]+) ([A-Z][A-Z0-9-]*)\b", r"\1=\2", text))
 
 
 def _usage(text: str) -> dict[str, bool]:
@@ -205,6 +210,10 @@ def _aws(text: str) -> dict[str, bool]:
     return {name: kind != "boolean" for name, kind in found}
 
 
+_GNU = (
+    "rm", "shred", "tee", "truncate", "sort", "split", "csplit", "chmod", "chown", "chgrp", "grep", "base64",
+    "basename", "gawk", "ls", "du",
+)  # fmt: skip
 HELPS = {
     "rsync": (("rsync", "--help"), _gnu), "tar": (("tar", "--help"), _gnu), "cp": (("cp", "--help"), _gnu),
     "mv": (("mv", "--help"), _gnu), "ln": (("ln", "--help"), _gnu), "install": (("install", "--help"), _gnu),
@@ -213,19 +222,41 @@ HELPS = {
     "stow": (("stow", "--help"), _spaced), "patch": (("patch", "--help"), _spaced),
     "rclone": (("rclone", "help", "flags"), _pflag), "restic": (("restic", "backup", "--help"), _pflag),
     "s3cmd": (("s3cmd", "--help"), _spaced),
+    **{name: ((name, "--help"), _gnu) for name in _GNU}, "ed": (("ed", "--help"), _gnu), "gpg": (("gpg", "--help"), _upper),
+    "diff": (("diff", "--help"), _upper), "xargs": (("xargs", "--help"), _upper),
+    "touch": (("touch", "--help"), _upper), "mkswap": (("mkswap", "--help"), _upper), "sed": (("sed", "--help"), _spaced),
+    "less": (("less", "--help"), _gnu), "vim": (("vim", "--help"), _gnu), "psql": (("psql", "--help"), _gnu),
+    "sqlite3": (("sqlite3", "-help"), _upper), "ssh": (("ssh",), _usage), "ssh-keyscan": (("ssh-keyscan",), _usage),
+    "rg": (("rg", "--help"), _gnu), "fd": (("fd", "--help"), _gnu), "gh": (("gh", "--help"), _gnu),
     "7z": (("7z", "--help"), _seven), "aws": (("aws", "s3", "sync", "help"), _aws),
 }  # fmt: skip
 
-_EXAMPLES = {"rsync": {"--no-OPTION"}, "tar": {"-cf", "-tvf", "-xf", "-f-", "-b20"}, "cpio": set(), "curl": set()}
+_EXAMPLES = {
+    "rsync": {"--no-OPTION"},
+    "tar": {"-cf", "-tvf", "-xf", "-f-", "-b20"},
+    "cpio": set(),
+    "grep": {"-NUM"},
+    "gpg": {"-se"},
+}
 """What stands in a help text and is no option."""
 
 _OPTIONAL = {
+    "ls": {"-p"},
+    "du": {"--time"},
+    "diff": {"-c", "-u"},
+    "xargs": {"--max-lines"},
+    "sort": {"-c", "-C", "--check"},
+    "vim": {"-s", "-S"},
+    "less": {"-D"},
+    "psql": {"--help"},
+    "sqlite3": {"-A"},
+    "gpg": {"--clear-sign", "--detach-sign", "--list-keys", "--fingerprint"},
     "wget": {"--max-redirect", "--hsts-file"},
     "restic": {"-v", "--verbose"},
     "s3cmd": {"-m"},
     "aws": {"--sse", "--sse-c", "--sse-c-copy-source", "--request-payer", "--version"},
 }
-"""Options of which a help text does not say whether they take a value."""
+"""Options of which a help text does not say clearly whether they take a value."""
 
 
 @each_row("program", sorted(HELPS))
