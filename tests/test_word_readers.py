@@ -13,21 +13,21 @@ from types import ModuleType
 from tables import each_row
 
 READERS = {
-    "approvals": 2,
+    "approvals": 1,
     "effects/calls": 11,
-    "effects/commands": 46,
+    "effects/commands": 38,
     "effects/control_plane": 6,
     "effects/landings": 1,
     "effects/languages": 7,
     "effects/programs": 7,
     "effects/syntax": 6,
     "effects/terminal_input": 1,
-    "layers/self_protection": 23,
+    "layers/self_protection": 22,
     "rules": 5,
 }
 OPTION_SETS = {
-    "effects/calls": 4,
-    "effects/commands": 20,
+    "effects/calls": 3,
+    "effects/commands": 17,
     "effects/control_plane": 4,
     "effects/landings": 2,
     "effects/languages": 2,

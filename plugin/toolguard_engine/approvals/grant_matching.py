@@ -137,7 +137,7 @@ def runs_any(words: list[str]) -> bool:
 def _may_run(run: ProgramRun) -> bool:
     """Whether a wrapper that runs nothing as it stands may run something with other words for its `*`."""
     verbs = WRAPPERS[run.name].verb
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    words = run.words.texts
     return not verbs or any(all(a == b or "*" in b for a, b in zip(verb, words, strict=False)) for verb in verbs)
 
 

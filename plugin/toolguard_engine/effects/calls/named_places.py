@@ -43,8 +43,6 @@ _ON_LINK = frozenset(["delete", "move"])
 _MILD = frozenset(["unchanged", "agent-made", "filtered"])
 """Flags that make an effect less dangerous: without one of them it is more."""
 
-_FOLLOWING = frozenset(["-L", "-H", "-follow"])
-
 _PRINTERS = program_catalogue.programs("safe_reader")
 _SHELLS = program_catalogue.programs("shell", "sourcer")
 _OPTION = lazy_re.compile(r"-[A-Za-z]{1,3}|--[a-z-]{0,40}")
@@ -147,7 +145,7 @@ def _target(effect: Effect, where: Where) -> NamedTarget:
 
 def _follows(program: ProgramRun) -> bool:
     """Whether links that the program is given are followed, also where it deletes."""
-    return program.name == "find" and not _FOLLOWING.isdisjoint(program.argv)
+    return program.name == "find" and program.words.has("-L", "-H", "-follow")
 
 
 def _place(path: str) -> str:

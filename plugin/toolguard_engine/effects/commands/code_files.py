@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from itertools import islice, pairwise
+from itertools import islice
 from posixpath import join, normpath
 
 from toolguard_engine import lazy_re
@@ -196,9 +196,7 @@ def searched(program: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]
         value = next((value for given, value in reversed(program.assigns) if given == name), variables.get(name))
         folders += value.split(":") if isinstance(value, str) else ()
     if language in ("perl", "ruby"):
-        folders += [
-            word[2:] or following for word, following in pairwise((*program.argv[1:_MAX_WORDS], "")) if word[:2] == "-I"
-        ]
+        folders += [value.text for value in islice(program.words.values("-I"), MAX_SEARCHED)]
     return [folder for folder in folders if folder][:MAX_SEARCHED]
 
 

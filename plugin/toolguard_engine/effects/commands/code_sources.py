@@ -9,6 +9,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.languages import python_code, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
+from toolguard_engine.effects.manuals import option_parser
 
 MAX_CODE = 20_000
 READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read, **script_code.READERS}
@@ -148,31 +149,19 @@ def _by_letter(argv: tuple[str, ...], at: int, letters: str) -> Iterator[str]:
 
 def _awk(program: ProgramRun) -> list[str]:
     """The first operand, unless the program is in a file."""
-    argv, at = program.argv, 1
-    while at < len(argv):
-        word = argv[at]
-        if word in ("-f", "--file", "-E", "--exec") or (word.startswith(("-f", "--file=")) and len(word) > 2):  # noqa: PLR2004 - the option and its letter
-            return []
-        if word in ("-v", "-F", "--assign", "--field-separator"):
-            at += 2
-        elif word in ("-e", "--source", "--"):
-            return list(argv[at + 1 : at + 2])
-        elif word.startswith("-") and len(word) > 1:
-            at += 1
-        else:
-            return [word]
-    return []
+    words = option_parser.words("awk", program.argv)
+    return [] if words.named("script-from") else [word.text for word in words.named("script")[:1]]
 
 
 def _deno(program: ProgramRun) -> list[str]:
-    words = [word for word in program.argv[1:] if not word.startswith("-")]
+    words = [word for word in program.words.texts if word != "-"]
     if words[:1] in ([], ["run"]) and not words[1:] and (text := program.stdin_text):
         return [text]
     return words[1:2] if words[:1] == ["eval"] else []
 
 
 def _rails(program: ProgramRun) -> list[str]:
-    words = [word for word in program.argv[1:] if not word.startswith("-")]
+    words = list(program.words.texts)
     return words[1:2] if words[:1] in (["runner"], ["r"]) else []
 
 

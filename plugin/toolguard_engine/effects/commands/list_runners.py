@@ -12,9 +12,9 @@ from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
-from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.programs import getopt
+from toolguard_engine.effects.programs.file_readers import found_in
 from toolguard_engine.effects.programs.wrappers import SHELLS, Wrapper, options, value_of
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, known_text
@@ -138,15 +138,10 @@ def _values_of_parallel(walk: Walk, program: ProgramRun, end: int) -> list[str]:
 
 
 def _find(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = program.argv
-    starts = []
-    for word in argv[1:]:
-        if word.startswith(("-", "(", "!", ")")) and word not in ("-L", "-P", "-H"):
-            break
-        starts += [] if word.startswith("-") else [word]
+    argv, (starts, _) = program.argv, found_in(program)
     at = 1
     while at < len(argv):
-        if argv[at] not in _EXECUTING:
+        if argv[at] not in _EXECUTING or argv[at] == "-delete":
             at += 1
             continue
         end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
@@ -182,9 +177,9 @@ _CODE = lazy_re.compile(r"\.[a-z]{1,4}\Z")
 
 def _fd(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     argv = program.argv
-    at = next((n for n, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")), 0)
+    at = next((each.word for each in program.words.given if "acts" in each.entry.traits), 0)
     if at and argv[at + 1 :]:
-        for start in _fd_folders(replace(program, argv=argv[:at])):
+        for start in _fd_folders(replace(program, argv=argv[:at]).words):
             found = f"{start.rstrip('/')}/{UNKNOWN}"
             filled = tuple(word.replace("{}", found) for word in argv[at + 1 :])
             filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, found)
@@ -192,19 +187,14 @@ def _fd(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | Non
     return None
 
 
-def _fd_folders(program: ProgramRun) -> list[str]:
+def _fd_folders(words: CommandWords) -> list[str]:
     """Where fd searches: the operands after the pattern."""
-    read = getopt.options(program, _FD_VALUED)
-    based = [word.text for word in read.values("--base-directory", "--search-path")]
-    return (based + [word.text for word in read.operands[1:]])[:MAX_GIVEN] or ["."]
+    based = [value.text for value in words.values("--base-directory", "--search-path")]
+    return [*based, *words.texts[1:]][:MAX_GIVEN] or ["."]
 
 
-_FD_VALUED = word_set(
-    "-e --extension -t --type -d --max-depth -E --exclude -S --size --changed-within --changed-before -o --owner -j "
-    "--threads --min-depth --exact-depth --ignore-file -c --color --max-results --format --base-directory --search-path"
-)
 _PARALLEL = Wrapper("jNSnLaI", folder=("--wd", "--workdir"))
-_EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_EXECUTING = manual_catalogue.spelled("find", "acts")
 
 
 PROGRAMS: dict[str, Special] = {

@@ -27,7 +27,7 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
         elif words.verb == "push":
             to = operands[0] if operands else "origin"
             new = replaced.get(to) or (added.get(to, "") if to != "origin" else "")
-            if address := new or (to if words.has(*_WHOLE) and "://" in to else ""):
+            if address := new or (to if words.has("--all", "--mirror") and "://" in to else ""):
                 yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), program)
 
 
@@ -92,4 +92,3 @@ _NAMING = _REWRITING | {"git", "grep", "egrep", "head", "tail", "sort", "uniq", 
 _NAMING_VERBS = frozenset(
     {"branch", "tag", "for-each-ref", "rev-parse", "symbolic-ref", "describe", "ls-remote", "show-ref"}
 )
-_WHOLE = ("--all", "--mirror")

@@ -19,7 +19,7 @@ _ROOTED = ("/", "~", "$", ".", "-", UNKNOWN, "")
 
 
 def _cd(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
-    words = [word for word in program.argv[1:] if not (word.startswith("-") and len(word) > 1)]
+    words = program.words.texts
     home, before = state.variables.get("HOME"), state.variables.get("OLDPWD", UNKNOWN)
     target = words[0] if words else home if isinstance(home, str) else "~"
     state.assign("OLDPWD", here(state))
@@ -90,9 +90,9 @@ def _alias(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | 
 
 def _hash(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """`hash -p PATH NAME`: what runs by that name from now on."""
-    for at, word in enumerate(program.argv[1:-2], 1):
-        if word[:1] == "-" and word.endswith("p"):
-            state.aliases.update(dict.fromkeys(program.argv[at + 2 :], quote(program.argv[at + 1])))
+    if program.words.has("-p") and program.words.texts:
+        path, *names = program.words.texts
+        state.aliases.update(dict.fromkeys(names, quote(path)))
     return NOTHING
 
 

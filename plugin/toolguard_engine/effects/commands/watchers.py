@@ -140,7 +140,7 @@ def _python_server(walk: Walk, program: ProgramRun, state: ShellState) -> StdinS
 
 
 def _modules(program: ProgramRun, state: ShellState) -> Iterator[str]:
-    given = [word for word in program.argv[1:MAX_WORDS] if ":" in word and not word.startswith("-")]
+    given = [word for word in program.words.texts[:MAX_WORDS] if ":" in word]
     given += [value_of(program.argv, names) for names in (("--app", "-A"), ("-m",))]
     variable = dict(program.assigns).get("FLASK_APP") or state.variables.get("FLASK_APP", "")
     given += [variable] if isinstance(variable, str) else []

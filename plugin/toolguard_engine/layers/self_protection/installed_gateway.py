@@ -107,9 +107,10 @@ def _is_found(scene: CommandScene) -> bool:
 
 def _explores(run: ProgramRun) -> bool:
     """Whether `npm explore` runs a program in the gateway's package that may change it."""
-    if not {"explore", "--"} <= set(run.argv) or not any(map(_NAMED.search, run.argv)):
+    end = run.words.end
+    if not end or "explore" not in run.words.texts or not any(map(_NAMED.search, run.argv)):
         return False
-    behind = run.argv[run.argv.index("--") + 1 :]
+    behind = run.argv[end + 1 :]
     return any(base(word) in _CHANGERS or base(word) in SHELLS or is_interpreter(base(word)) for word in behind)
 
 
