@@ -20,7 +20,7 @@ READERS = {
     "effects/landings": 1,
     "effects/languages": 7,
     "effects/programs": 7,
-    "effects/syntax": 6,
+    "effects/syntax": 3,
     "effects/terminal_input": 1,
     "layers/self_protection": 22,
     "rules": 5,
@@ -31,7 +31,7 @@ OPTION_SETS = {
     "effects/control_plane": 4,
     "effects/landings": 2,
     "effects/languages": 2,
-    "effects/programs": 17,
+    "effects/programs": 14,
     "effects/syntax": 1,
     "layers/self_protection": 14,
 }

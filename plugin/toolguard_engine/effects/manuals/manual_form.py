@@ -63,19 +63,19 @@ TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
     "server-names", "names-stdin", "absolute", "relative", "in-place", "operand", "forced", "wiped",
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
-    "filters", "joins", "negates", "writes", "acts", "other-way",
+    "filters", "joins", "negates", "writes", "acts", "other-way", "sends", "literal",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
-`selects`: what the patterns leave out cannot be told from them alone; `server-names`: another machine chooses the names of
-the files; `names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in an
-archive are used as they are, or as relative ones; `in-place`: changes its inputs; `operand`: it is an operand after
-all, as is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it deletes;
-`other-rights`: it runs as somebody or somewhere else than it does by default; `keeps-variables`: those of its caller;
-`tells-names`: prints names or numbers, and no contents;
-`tells-paths`: prints the paths of all files below; `instead`: something else than it does by default;
-`other-way`: mail goes another way than to the server that is named. Of `find`:
-`leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test does."""
+`selects`: what the patterns leave out cannot be told from them alone; `server-names`: another machine chooses the names
+of the files; `names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in
+an archive are used as they are, or as relative ones; `in-place`: changes its inputs; `operand`: it is an operand after
+all, as is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it deletes; `other-rights`: it runs
+as somebody or somewhere else than it does by default; `keeps-variables`: those of its caller; `tells-names`: prints
+names or numbers, and no contents; `tells-paths`: prints the paths of all files below; `instead`: something else than it
+does by default; `other-way`: mail goes another way than to the server that is named; `sends`: its value is the body of
+a request, `literal`: as it stands. Of `find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`,
+`negates`, `writes`, `acts`: what the test does."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from toolguard_engine.effects.facts import key_owners
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.programs import lookalikes
 from toolguard_engine.effects.programs.getopt import given
@@ -26,19 +27,8 @@ from toolguard_engine.effects.programs.web_requests import (
 )
 from toolguard_engine.effects.programs.web_targets import target
 
-_CURL_DATA = (
-    "-d",
-    "--data",
-    "--data-ascii",
-    "--data-binary",
-    "--json",
-    "--data-raw",
-    "--data-urlencode",
-    "-F",
-    "--form",
-    "--form-string",
-)
-_CURL_LITERAL = ("--data-raw", "--form-string")
+_CURL_DATA = manual_catalogue.spelled("curl", "sends")
+_CURL_LITERAL = manual_catalogue.spelled("curl", "literal")
 
 
 def curl_effects(program: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
@@ -52,13 +42,12 @@ def _through_proxy(effect: Effect) -> Effect:
 
 def _through_others(program: ProgramRun, read: CommandWords) -> bool:
     """Whether a proxy or a chosen address is used, so that the host name says nothing."""
-    ends = [value.text for value in read.values(*_PROXIES)]
+    ends = [value.text for value in read.named("proxy")]
     ends += [value for name, value in program.assigns if name.lower() in _PROXY_VARIABLES]
     ends += [value.text.partition(":")[2].partition(":")[2] for value in read.values("--resolve", "--connect-to")]
     return any(end and "local" not in target(end.partition(",")[0]).flags for end in ends)
 
 
-_PROXIES = ("-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname", "--proxy1.0")
 _PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 
 

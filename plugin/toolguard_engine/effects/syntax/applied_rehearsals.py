@@ -6,7 +6,7 @@ The rehearsal stands among the programs that run a second time, as if it were no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import islice
 from posixpath import dirname, normpath
 
 import msgspec
@@ -17,7 +17,7 @@ CLIENTS = frozenset({"kubectl", "oc", "k"})
 _APPLYING = frozenset({"apply", "create", "replace"})
 _INPUT = frozenset({"-", "/dev/stdin"})
 _MAX_CLIENTS = 50
-_UNDONE = ("--dry-run=none", "--dry-run=false")
+_UNDONE = frozenset({"none", "false"})
 
 
 def applied(runs: list[ProgramRun]) -> Iterator[ProgramRun]:
@@ -25,7 +25,7 @@ def applied(runs: list[ProgramRun]) -> Iterator[ProgramRun]:
     last = runs[-1] if runs else None
     if last is None or last.name not in CLIENTS or _APPLYING.isdisjoint(last.argv) or _rehearses(last):
         return
-    files = {part for word in _files(last.argv) for part in word.split(",")}
+    files = {part for word in _files(last) for part in word.split(",")}
     reads = not files.isdisjoint(_INPUT)
     pipelines = {last.pipeline} if reads else set()
     if reads:
@@ -45,7 +45,8 @@ def applied(runs: list[ProgramRun]) -> Iterator[ProgramRun]:
         if clients > _MAX_CLIENTS:
             return
         if _rehearses(program) and (program.pipeline in pipelines or (of_text and "$()" in program.via)):
-            argv = tuple(word for word in program.argv if not word.startswith("--dry-run"))
+            dry = {each.word for each in program.words.given if "--dry-run" in each.entry.names}
+            argv = tuple(word for at, word in enumerate(program.argv) if at not in dry)
             yield msgspec.structs.replace(program, argv=argv, redirects=(), piped=False)
 
 
@@ -58,12 +59,8 @@ def _written(program: ProgramRun) -> Iterator[str]:
 
 
 def _rehearses(program: ProgramRun) -> bool:
-    return any(word.startswith("--dry-run") and word not in _UNDONE for word in program.argv)
+    return any(value.text not in _UNDONE for value in program.words.values("--dry-run"))
 
 
-def _files(argv: tuple[str, ...]) -> Iterator[str]:
-    for option, value in pairwise(argv):
-        if option in ("-f", "--filename"):
-            yield value
-    yield from (word.partition("=")[2] for word in argv if word.startswith(("-f=", "--filename=")))
-    yield from (word[2:] for word in argv if word.startswith("-f") and word[2:3] not in ("", "="))
+def _files(program: ProgramRun) -> Iterator[str]:
+    return (value.text.removeprefix("=") for value in program.words.values("--filename"))
