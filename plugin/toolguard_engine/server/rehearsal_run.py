@@ -51,7 +51,7 @@ def main() -> None:
             code = plainly(keeper, argv)
         else:
             code = rehearsal(at, at / key, argv)
-    except (OSError, ValueError, msgspec.MsgspecError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is: what is not judged is not done
         code = failed(rehearsal_texts.not_done(str(error)))
     end(code)
 
