@@ -127,7 +127,7 @@ def test_a_damaged_store(places: Places) -> None:
 def test_status(places: Places, standing_clock: float) -> None:
     assert status.run(places).data["held"] == {
         "pending": 0, "approvedUnused": 0, "oldest": None, "missed": 0, "lapsed": 0,
-        "grants": 0, "damaged": [], "notificationsFailing": [],
+        "grants": 0, "sessionGrants": 0, "damaged": [], "notificationsFailing": [],
         "auditToday": {},
     }  # fmt: skip
     first, second, third = hold(places, now=standing_clock - 1, lasts=7_201), hold(places), hold(places)
@@ -136,7 +136,7 @@ def test_status(places: Places, standing_clock: float) -> None:
     result = status.run(places)
     assert result.data["held"] == {
         "pending": 2, "approvedUnused": 1, "oldest": first.nonce, "missed": 0, "lapsed": 0,
-        "grants": 1, "damaged": [], "notificationsFailing": [],
+        "grants": 1, "sessionGrants": 0, "damaged": [], "notificationsFailing": [],
         "auditToday": {"approve": 1, "grant": 1, "hold": 3},
     }  # fmt: skip
     assert second.nonce

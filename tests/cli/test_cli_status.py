@@ -77,6 +77,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
             "missed": 0,
             "lapsed": 0,
             "grants": 0,
+            "sessionGrants": 0,
             "damaged": [],
             "auditToday": {},
             "notificationsFailing": [],
