@@ -82,7 +82,7 @@ def _scripted(program: ProgramRun, where: Where) -> Iterator[Effect]:
     if not given:
         paths = paths[1:]
     if _in_place(program):
-        scripts = [word.text for word in words.named("script")]
+        scripts = [word.text for word in words.named("script")] or list(words.texts[:1])
         if (
             any(map(_LEAVES_NOTHING[program.name].fullmatch, scripts))
             if program.name in _LEAVES_NOTHING
