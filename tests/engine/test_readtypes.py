@@ -71,10 +71,10 @@ def note(frame, event, arg):
     if event == "call" and frame.f_code is _utils.get_class_annotations.__code__:
         read.append(frame.f_locals["obj"].__qualname__)
 
+found = [(import_module(module), name) for module, name in (each.split(":") for each in sys.argv[1:])]
 sys.setprofile(note)
-for each in sys.argv[1:]:
-    module, name = each.split(":")
-    msgspec.json.Decoder(getattr(import_module(module), name))
+for module, name in found:  # what a module reads when it is loaded is read
+    msgspec.json.Decoder(getattr(module, name))
 sys.setprofile(None)
 print(*read)
 """
@@ -96,7 +96,9 @@ def decoded() -> Iterator[str]:
                     given = [*call.args, *(each.value for each in call.keywords)]
                     names = {each.id for one in given for each in ast.walk(one) if isinstance(each, ast.Name)}
                     yield from (
-                        f"{module}:{name}" for name in names & (defined | imported) if name.lstrip("_")[:1].isupper()
+                        f"{module}:{name}"
+                        for name in names & (defined | imported)
+                        if name.lstrip("_")[:1].isupper() and not name.isupper()  # a class, not a constant
                     )
 
 

@@ -42,6 +42,9 @@ class CommitJournal(msgspec.Struct, frozen=True):
     changes: list[RehearsedChange]
 
 
+_JOURNALS = msgspec.json.Decoder(CommitJournal)
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """One commit at a time. What a killed one has left to do is done before."""
@@ -87,7 +90,7 @@ def _ordered(changes: list[RehearsedChange]) -> list[RehearsedChange]:
 
 def read(kept: Path) -> CommitJournal:
     """Raises `OSError` and `ValueError`."""
-    return msgspec.json.decode(atomic.read_bounded(kept / JOURNAL, MAX_JOURNAL), type=CommitJournal)
+    return _JOURNALS.decode(atomic.read_bounded(kept / JOURNAL, MAX_JOURNAL))
 
 
 def is_current(journal: CommitJournal, since: int | None = None) -> bool:

@@ -60,6 +60,10 @@ class HeldRehearsal(msgspec.Struct, frozen=True):
     done: list[tuple[str, str]] = []
 
 
+PLANS, RECORDS = msgspec.json.Decoder(RehearsalPlan), msgspec.json.Decoder(HeldRehearsal)
+"""Made when the module is loaded: a type must be read before there is a second thread (`stores.decode_first`)."""
+
+
 def serial(record: Path) -> str:
     """Names what is held. Raises `OSError`."""
     return sha256(atomic.read_bounded(record, MAX_FILE)).hexdigest()[:12]

@@ -95,11 +95,11 @@ def held_rehearsal(held: Path, serial: str) -> HeldRehearsal:
     """Raises `OSError` or `ValueError` if it is not the one with this serial."""
     if rehearsal_files.serial(held / RECORD) != serial:
         raise ValueError(serial)
-    return msgspec.json.decode(atomic.read_bounded(held / RECORD, rehearsal_files.MAX_FILE), type=HeldRehearsal)
+    return rehearsal_files.RECORDS.decode(atomic.read_bounded(held / RECORD, rehearsal_files.MAX_FILE))
 
 
 def rehearsal(folder: Path, own: Path, argv: list[str]) -> int:
-    plan = msgspec.json.decode(atomic.read_bounded(own / PLAN, rehearsal_files.MAX_FILE), type=RehearsalPlan)
+    plan = rehearsal_files.PLANS.decode(atomic.read_bounded(own / PLAN, rehearsal_files.MAX_FILE))
     cwd = os.getcwd()
     with rehearsal_commit.locked(folder):  # what a killed one has begun is finished before this one sees the files
         since = _now(folder)

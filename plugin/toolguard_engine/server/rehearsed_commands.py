@@ -94,7 +94,7 @@ class RehearsedCommands:
     def _held(self, call: Call) -> HeldRehearsal:
         """What waits for a person, unless it is overtaken: then it is forgotten. Raises `OSError` and `ValueError`."""
         at = self._at(call) / HELD
-        held = msgspec.json.decode(atomic.read_bounded(at / RECORD, rehearsal_files.MAX_FILE), type=HeldRehearsal)
+        held = rehearsal_files.RECORDS.decode(atomic.read_bounded(at / RECORD, rehearsal_files.MAX_FILE))
         if not rehearsal_commit.is_current(rehearsal_commit.read(at)):
             shutil.rmtree(at, ignore_errors=True)
             raise FileNotFoundError(at)
