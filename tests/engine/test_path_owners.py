@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tables import each_row
+from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import FileText, NoFiles, Unread
+from toolguard_engine.rules import packs
 
 HOME, WORK = "/home/ada", "/home/ada/work"
 HOST = Host(home=HOME)
@@ -179,3 +182,45 @@ def test_a_program_that_an_earlier_call_copied() -> None:
 )
 def test_programs_under_another_name(command: str) -> None:
     assert ("delete", "in-home") in touched(command)
+
+
+@each_row(
+    ("command", "code"),
+    [
+        ("cd /tmp/clone && git clean -fdx", ""),
+        ("git -C /tmp/clone clean -ffdx", ""),
+        ("git clone https://example.org/a.git /tmp/clone && cd /tmp/clone && git clean -fdx", ""),
+        ("d=$(mktemp -d); git clone https://example.org/a.git $d/a; git -C $d/a clean -fdX", ""),
+        ("git worktree add /tmp/tree && cd /tmp/tree && git clean -fd", ""),
+        ("git clean -fdn", ""),
+        ("git clean -fdx node_modules", ""),
+        ("git clean -fdx", "rule.vcs.clean"),
+        ("cd ~/other && git clean -fdX", "rule.vcs.clean"),
+        ("cd /tmp/clone && cd - && git clean -fd", "rule.vcs.clean"),
+        ("git -C /tmp/../home/ada/work clean -fd", "rule.vcs.clean"),
+        ("git -C /tmp/clone -C ~/work clean -fd", "rule.vcs.clean"),
+        ('git -C "$TARGET" clean -fd', "rule.vcs.clean"),
+        ("cd /tmp/clone && git clean -fd ../../home/ada/work", "rule.vcs.clean"),
+        ("cd /tmp/clone && git --work-tree=/home/ada/work clean -fd", "rule.vcs.clean"),
+        ("cd /tmp/clone && GIT_WORK_TREE=~/work git clean -fd", "rule.vcs.clean"),
+        ("export GIT_DIR=~/work/.git; cd /tmp/clone && git clean -fd", "rule.vcs.clean"),
+        ("ln -s ~/work /tmp/w; cd /tmp/w && git clean -fd", "rule.vcs.clean"),
+        ("mv notes /tmp/clone/; git -C /tmp/clone clean -fd", "rule.vcs.clean"),
+        ("git submodule foreach git clean -fd", "rule.vcs.clean"),
+    ],
+)
+def test_untracked_files_of_temporary_folders_are_free(command: str, code: str) -> None:
+    guard = Guard(Config(), {}, HOST, packs.load())
+    found = guard.weigh_reading(guard.read(Call("exec", {"command": command}, cwd=WORK)))
+    assert found.decision == ("hold" if code else "allow")
+    assert found.verdict.code == (code or "allow")
+
+
+def test_untracked_files_behind_a_link_on_disk_are_not_those_of_the_temporary_folder() -> None:
+    class Linked(NoFiles):
+        def resolve(self, path: str) -> str:
+            return path.replace("/tmp/w", f"{HOME}/photos")
+
+    call = Call("exec", {"command": "cd /tmp/w && git clean -fd"}, cwd=WORK)
+    (found,) = CallReading(call, HOST, files=Linked()).command_effects
+    assert [(effect.kind, effect.place) for effect in found] == [("discard", "in-home")]

@@ -75,6 +75,11 @@ def _chooses_repository(program: ProgramRun) -> bool:
     return any(word.startswith(_REPOSITORY_VARIABLES) for word in words)
 
 
+def _sets_git_variable(program: ProgramRun) -> bool:
+    """Whether a variable may lead Git to another folder than its own, `GIT_CONFIG_KEY_0=core.worktree` too."""
+    return any(word.startswith("GIT_") for word in (*program.argv, *(name for name, _ in program.assigns)))
+
+
 def follows(found: tuple[Effect, ...]) -> bool:
     """Whether there is anything to follow."""
     for effect in found:  # noqa: SIM110 - a generator takes twice as long
@@ -124,8 +129,11 @@ class Owners:
             yield effect
             return
         self._work.spend(2)
-        if effect.kind == "discard":
+        if effect.kind == "discard" and "recursive" not in effect.flags:
             yield self._looked_up(effect)
+            return
+        if effect.kind == "discard" and any(map(_sets_git_variable, self._runs)):
+            yield replace(effect, place="unknown")
             return
         named = normal(effect.target, self._where, effect.program.cwd if effect.program else "")
         true = self._followed(named, itself=effect.kind in _OF_THE_LINK and not _goes_on(effect.target))

@@ -302,6 +302,20 @@ def _discards(program: ProgramRun) -> Iterator[Effect]:
         yield Effect("discard", path, "", frozenset(), program)
 
 
+def _cleaned(program: ProgramRun, where: Where) -> Effect:
+    """The folder whose untracked files `git clean` removes; unknown where other words may choose it."""
+    match program.argv[1:]:
+        case ["clean", *rest]:
+            folder = "."
+        case ["-C", folder, "clean", *rest] if folder:
+            pass
+        case _:
+            folder, rest = UNKNOWN, []
+    if any(word[:1] != "-" for word in rest):
+        folder = UNKNOWN
+    return effect_on("discard", normal(folder, where, program.cwd), program, where, ["recursive"])
+
+
 _BRINGING_BACK = frozenset({"restore", "checkout", "co"})
 
 
@@ -310,7 +324,9 @@ MAX_DISCARDED = 8
 
 
 def _git(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    """`git config -f file name value` writes the file; `git restore FILE` discards changes."""
+    """`git config -f file name value` writes the file; `git restore FILE` and `git clean` discard changes."""
+    if "clean" in program.argv:
+        yield _cleaned(program, where)
     words = next((words for words in program.readings if words.verb == "config"), None)
     if words is None:
         yield from _discards(program)
