@@ -96,6 +96,20 @@ def test_modes_links_and_credentials() -> None:
     assert (read.words, read.call.params["command"]) == ("reads ~/.ssh/id_rsa", f"cat -- {HOME}/.ssh/id_rsa")
 
 
+@pytest.mark.parametrize(
+    ("path", "link", "target"),
+    [
+        (f"{WORK}/k", "../toolguard/key", f"{HOME}/.openclaw/toolguard/key"),
+        (f"{WORK}/sub/k", "../../toolguard/key", f"{HOME}/.openclaw/toolguard/key"),
+        (f"{WORK}/sub/latest", "notes.md", f"{WORK}/sub/notes.md"),
+        (f"{WORK}/sub/x", "/etc/./passwd", "/etc/passwd"),
+    ],
+)
+def test_a_link_leads_on_from_its_own_folder(path: str, link: str, target: str) -> None:
+    (deed,) = _deeds(RehearsedChange(path, Before(), After("link", link=link)))
+    assert deed.call.params["command"] == f"ln -s -- {target} {path}"
+
+
 def test_what_no_command_may_change_is_always_shown() -> None:
     kept = (f"{HOME}/.config/fish/conf.d", f"{HOME}/.xprofile")
     changes = (

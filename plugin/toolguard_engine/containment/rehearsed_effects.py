@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
-from posixpath import dirname
+from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
 from toolguard_engine.containment.rehearsed_changes import RehearsedChange
@@ -73,9 +73,10 @@ def _made(change: RehearsedChange, where: Where, content: Content) -> Iterator[R
     path, before, after = change.path, change.before, change.after
     shown, quoted = _short(path, where), shlex.quote(path)
     if after.what == "link":
+        target = normpath(join(dirname(path), after.link))  # whatever folder the command ran in
         yield RehearsedDeed(
             f"makes {shown} a link to {after.link}", "write", path,
-            _command(f"ln -s -- {shlex.quote(after.link)} {quoted}", where),
+            _command(f"ln -s -- {shlex.quote(target)} {quoted}", where),
         )  # fmt: skip
     elif after.what == "file" and not change.is_same:
         data = content(after.kept)
