@@ -318,7 +318,7 @@ class Session(SessionState):
         )
         if refusal is None:
             return messages.Corrected(message.id)
-        self.inputs.refused(refusal.call.tool, refusal.failure)
+        self.inputs.refused(refusal.call, refusal.failure, message.text)
         self.outbox.refusal(refusal, message.provider, message.model, shadow=self.is_shadowed(refusal.call.agent))
         if self.is_shadowed(message.agent):
             return messages.Corrected(message.id)

@@ -237,6 +237,7 @@ class Verdicts:
 
     def _corrected(self, message: messages.Judge, call: Call, complaint: str) -> messages.Wire:
         """The answer about a call that its own tool would refuse: nobody is asked whether it may run."""
+        self._state.inputs.corrected(call)
         refusal = self._state.guard.failed(call, complaint, judged=False)
         if refusal is None:
             return self.refuse(message.id, call, Verdict("block", known_inputs.CODE, complaint, complaint))
