@@ -62,7 +62,7 @@ def plain(argv: tuple[str, ...]) -> CommandWords:
             operands.append(ParsedWord(word, at))
             continue
         name, sign, value = word.partition("=")
-        letters = () if name[1] == "-" else tuple(f"-{letter}" for letter in name[1:_MAX_CLUSTER])
+        letters = () if name[1:2] == "-" else tuple(f"-{letter}" for letter in name[1:_MAX_CLUSTER])
         entry = OptionEntry((*letters, name))
         given.append(GivenOption(entry, ParsedWord(value, at) if sign else _NONE, at, bool(sign)))
     return CommandWords("", tuple(given), tuple(operands), (), frozenset(), end=end)

@@ -284,7 +284,8 @@ def _cmake(program: ProgramRun, where: Where) -> Iterator[Effect]:
     deep = ("-r",) if program.argv[2].endswith("directory") else ()
     argv = (name, *deep, *program.argv[3:])
     if name == "rm":
-        yield from _rm(replace(program, argv=argv), where)
+        yield from _rm(replace(program, argv=argv, name=name), where)
+        return
     for words in option_parser.readings(name, argv):
         yield from _COPIES[name](program, words, where)
 

@@ -1,0 +1,83 @@
+"""Options in places where a reader of words could lose what a program reads, deletes, changes or sends."""
+
+from __future__ import annotations
+
+import random
+
+from effort import some
+from tables import each_row
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+
+HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json")
+GUARD = Guard(Config(), {}, HOST, packs.load())
+
+
+def decision(command: str) -> str:
+    return GUARD.weigh(Call("exec", {"command": command}, agent="main", session="s", cwd="/home/u/work")).decision
+
+
+ODD_NAMES = ["cat ~/.ssh/id_rsa -=", "cat -=x ~/.ssh/id_rsa"]
+PORTABLE = ["cmake -E rm -rf ~/Documents", "cmake -E remove_directory ~/Documents"]
+
+
+@each_row("command", [*ODD_NAMES, *PORTABLE])
+def test_an_option_hides_nothing(command: str) -> None:
+    assert decision(command) != "allow"
+
+
+@each_row("command", ["cmake -E copy a.txt b.txt", "cmake -E rm build/a.o"])
+def test_the_same_options_in_honest_commands_are_allowed(command: str) -> None:
+    assert decision(command) == "allow"
+
+
+WORDS = [
+    "-=",
+    "-=x",
+    "-a=",
+    "--=",
+    "--=x",
+    "-",
+    "--",
+    "---",
+    "''",
+    "-é",
+    "--no-",
+    "--zzz",
+    "--zzz=1",
+    "-Zx9",
+    "x",
+    "a=b",
+    "/",
+    "~",
+    "~/.ssh/id_rsa",
+    "h:/x",
+    "@x",
+    ",",
+    ".",
+    "*",
+    "$X",
+    "-E",
+    "-e",
+    "-i",
+    "rm",
+    "copy",
+    "set",
+    "config",
+    "-777",
+    "+x",
+    "0",
+    "7",
+    "https://a.test",
+]
+
+
+def test_no_words_raise() -> None:
+    """Of programs with a manual and without one."""
+    rng = random.Random(5)  # noqa: S311
+    names = [*sorted(manual_catalogue.programs()), *("cat", "dd", "kill", "python", "sh", "cmake", "nonesuch")]
+    for command in some([" ".join([name, *rng.choices(WORDS, k=rng.randrange(1, 7))]) for name in names * 2]):
+        decision(command)
