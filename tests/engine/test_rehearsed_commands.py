@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 from toolguard_engine.config.settings import parse
-from toolguard_engine.containment.rehearsed_changes import After, RehearsedChange
+from toolguard_engine.containment.rehearsed_changes import After, Before, RehearsedChange
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.rehearsals import Rehearsed
@@ -19,13 +20,15 @@ from toolguard_engine.server import (
     command_rooms,
     command_shell,
     rehearsal_commit,
+    rehearsal_files,
+    rehearsal_judge,
     rehearsed_commands,
     room_causes,
     rooms,
     unlinked_paths,
 )
 from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms
-from toolguard_engine.server.rehearsal_files import HeldRehearsal
+from toolguard_engine.server.rehearsal_files import HeldRehearsal, RehearsalPlan, RehearsalSettings
 from toolguard_engine.server.rehearsed_commands import RehearsedCommands
 from toolguard_engine.wire import messages
 
@@ -166,6 +169,40 @@ def test_the_program_of_the_gateway_hands_the_command_on(tmp_path: Path) -> None
     env = {**os.environ, "TOOLGUARD_ROOM": "main+rehearse:key", "TOOLGUARD_ROOMS": ",main=7,main+rehearse:key=8,"}
     done = subprocess.run([program, "-c", "ls $HOME"], env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "a folder 8 main+rehearse:key /bin/sh -c ls $HOME\n"
+
+
+def _plan(made: CommandRooms, state: Path, cwd: Path) -> RehearsalPlan:
+    key = _name(made, replace(UNKNOWN, cwd=str(cwd))).rpartition(":")[2]
+    return rehearsal_files.PLANS.decode((state / "toolguard/rehearsals" / key / "plan.json").read_bytes())
+
+
+def test_start_up_files_that_are_links_are_watched_where_they_lead(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles/rc").write_text("")
+    (tmp_path / ".files").symlink_to("dotfiles")
+    (tmp_path / ".bashrc").symlink_to(".files/rc")
+    (tmp_path / ".config/autostart").mkdir(parents=True)
+    (tmp_path / ".config/autostart/a.desktop").symlink_to(tmp_path / "dotfiles/a")
+    found = _plan(_begun(tmp_path), tmp_path, tmp_path).revealed
+    real = os.path.realpath(tmp_path)
+    assert {f"{real}/.bashrc", f"{real}/.files", f"{real}/dotfiles/rc", f"{real}/dotfiles/a"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("workspace", "is_seen"),
+    [
+        ("Documents", True), ("", True), ("..", True), (".openclaw", True), ("Documents/of-agent", True),
+        (".openclaw/workspace", True), ("project", False),
+    ],
+)  # fmt: skip
+def test_only_the_workspace_is_worked_on(tmp_path: Path, workspace: str, is_seen: bool) -> None:  # noqa: FBT001
+    home = Path(os.path.realpath(tmp_path)) / "home"
+    file = home / "project/report"
+    state = f"{home}/.openclaw"
+    plan = RehearsalPlan("main", [], [], [], [], workspace=os.path.normpath(home / workspace))
+    settings = RehearsalSettings({}, Host(home=str(home), state_dir=state, config_path=f"{state}/openclaw.json"))
+    gone = RehearsedChange(str(file), Before("file", 1, 5, 1, 1, 0o644), After())
+    assert bool(rehearsal_judge.judged([gone], [], plan, settings).effects) is is_seen
 
 
 def test_an_interpreter_that_takes_nothing_from_the_command() -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Iterator
 
 from toolguard_engine.containment.rehearsed_changes import After, Before, RehearsedChange
 from toolguard_engine.server.unlinked_paths import before
+from toolguard_engine.stores import system_calls
 
 MAX_CHANGES = 20_000
 MAX_DEPTH = 200
@@ -56,7 +56,7 @@ def _entry(path: str, made: str, depth: int) -> Iterator[RehearsedChange]:
     elif stat.S_ISDIR(found.st_mode):
         if was.what != "folder" or was.mode != mode:
             yield RehearsedChange(path, was, After("folder", mode))
-        is_new = was.what == "folder" and OPAQUE in _attributes(made)
+        is_new = was.what == "folder" and OPAQUE in system_calls.attributes(made)
         yield from _in_folder(path, made, depth + 1, is_new=is_new)
     elif stat.S_ISLNK(found.st_mode):
         yield from _removed(path, frozenset(), depth) if was.what == "folder" else ()
@@ -66,14 +66,6 @@ def _entry(path: str, made: str, depth: int) -> Iterator[RehearsedChange]:
         after = After("file", mode, found.st_size, found.st_mtime_ns, kept=made)
         yield from _file(path, was, after)
     # A socket or a pipe is of use to the program that made it, and that has ended.
-
-
-def _attributes(path: str) -> list[str]:
-    """Only Linux has overlays, and this function."""
-    found: list[str] = []
-    if sys.platform == "linux":
-        found = os.listxattr(path)
-    return found
 
 
 def _link(path: str, was: Before, target: str) -> Iterator[RehearsedChange]:

@@ -11,8 +11,10 @@ from toolguard_engine.config.settings import parse
 from toolguard_engine.containment import rehearsed_effects
 from toolguard_engine.containment.rehearsed_changes import RehearsedChange
 from toolguard_engine.containment.rehearsed_effects import MAX_CONTENT
+from toolguard_engine.effects.facts.place_names import PERSONAL_FOLDERS
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Host
 from toolguard_engine.rules import packs
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.rehearsal_files import RehearsalPlan, RehearsalSettings
@@ -29,15 +31,14 @@ class JudgedRehearsal(NamedTuple):
 
 
 def judged(
-    changes: list[RehearsedChange], opened: list[str], plan: RehearsalPlan, settings: RehearsalSettings, cwd: str
+    changes: list[RehearsedChange], opened: list[str], plan: RehearsalPlan, settings: RehearsalSettings
 ) -> JudgedRehearsal:
     config, host = parse(settings.config), settings.host
     state = Path(host.state_dir)
     own = (*stores.user_rules(state).rules(), *stores.fleet_rules(state, config.fleet))
     guard = Guard(config, {}, host, packs.load().without(config.rules_off).plus(own), files=FileReader())
-    # in its own folder a command works, as in the workspace, unless that is the whole home folder
-    own_folder = cwd if cwd not in (host.home, "/") else plan.workspace or f"{host.state_dir}/workspace"
-    where = Where(host.home, own_folder, own_folder, host.state_dir)
+    worked_in = _workspace(plan.workspace, host)
+    where = Where(host.home, worked_in, worked_in, host.state_dir)
     found: list[tuple[int, str, tuple[str, str]]] = []
     for deed in rehearsed_effects.deeds(changes, opened, where, plan.revealed, _content):
         verdict = guard.weigh(replace(deed.call, agent=plan.agent))
@@ -48,6 +49,16 @@ def judged(
             found.append((-verdict.score, text, (deed.kind, deed.path)))
     found.sort(key=lambda each: each[0])
     return JudgedRehearsal([text for _, text, _ in found], [done for _, _, done in found])
+
+
+def _workspace(named: str, host: Host) -> str:
+    """Where agents work: their workspace, unless that has the user's own files in it. The folder that the command ran in
+    does not count: a model chooses it."""
+    inside = f"{named}/".removeprefix(f"{host.home}/")
+    is_around = any(f"{each}/".startswith(f"{named.rstrip('/')}/") for each in (host.home, host.state_dir))
+    if not named or is_around or inside.rstrip("/").lower() in PERSONAL_FOLDERS:
+        return f"{host.state_dir}/workspace"
+    return named
 
 
 def _bare(reason: str) -> str:

@@ -107,7 +107,7 @@ def rehearsal(folder: Path, own: Path, argv: list[str]) -> int:
         roots = mounted_folders.roots(plan.folders, cwd)
         room = RehearsalRoom(roots, plan.private, plan.rules, str(own), plan.watched)
         with rehearsal_room.rehearsed(room, argv, cwd) as ended:
-            return _settled(folder, own, plan, ended, roots, cwd, since)
+            return _settled(folder, own, plan, ended, roots, since)
     except RehearsalError as error:
         return failed(rehearsal_texts.not_run(str(error)))  # it worked when the engine tried it
 
@@ -120,7 +120,7 @@ def _now(folder: Path) -> int:
     return probe.stat().st_ctime_ns
 
 
-def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: list[str], cwd: str, since: int) -> int:
+def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: list[str], since: int) -> int:
     effects = [*([NETWORK] if ended.network else []), *([LEFT] if ended.left else [])]
     is_whole = not effects
     changes: list[RehearsedChange] = []
@@ -131,7 +131,7 @@ def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: 
     except TooMuchError as error:
         effects, is_whole = [*effects, f"{error}, which is more than can be shown"], False
     if changes or ended.opened:
-        seen = _judged(changes, ended.opened, plan, folder, cwd)
+        seen = _judged(changes, ended.opened, plan, folder)
         if seen.forbidden:
             return failed(rehearsal_texts.forbidden(seen.forbidden))
         effects, done = [*seen.effects, *effects], seen.done[:MAX_DONE]
@@ -155,14 +155,12 @@ def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: 
     return failed(rehearsal_texts.held(effects))
 
 
-def _judged(
-    changes: list[RehearsedChange], opened: list[str], plan: RehearsalPlan, folder: Path, cwd: str
-) -> JudgedRehearsal:
+def _judged(changes: list[RehearsedChange], opened: list[str], plan: RehearsalPlan, folder: Path) -> JudgedRehearsal:
     from toolguard_engine.server import rehearsal_judge  # noqa: PLC0415 - half of the time of a run that changes nothing
 
     data = atomic.read_bounded(folder / SETTINGS, rehearsal_files.MAX_FILE)
     settings = msgspec.json.decode(data, type=rehearsal_files.RehearsalSettings)
-    return rehearsal_judge.judged(changes, opened, plan, settings, cwd)
+    return rehearsal_judge.judged(changes, opened, plan, settings)
 
 
 def _hold(own: Path, new: Path, held: HeldRehearsal) -> None:

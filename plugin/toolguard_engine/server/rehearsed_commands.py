@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from toolguard_engine.containment.room_places import RoomPlaces
 from toolguard_engine.containment.rules import RoomRule
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.rehearsals import Rehearsed
-from toolguard_engine.server import rehearsal_commit, rehearsal_files
+from toolguard_engine.server import linked_files, rehearsal_commit, rehearsal_files
 from toolguard_engine.server.rehearsal_files import HELD, PLAN, RECORD, SETTINGS, HeldRehearsal, RehearsalPlan
 from toolguard_engine.stores import atomic
 
@@ -122,13 +123,14 @@ class RehearsedCommands:
         kept: list[tuple[str, str]] = [
             (rule.kind, os.fspath(rule.path)) for rule in rules if rule.kind != "offline" and rule.path not in started
         ]
+        revealed = [rule.path for rule in rules if rule.path in started]
         return RehearsalPlan(
             agent=call.agent,
             folders=[*self._folders, *([call.cwd] if call.cwd else [])],
             private=[each for each in ("/dev/shm", self._runtime) if os.path.isdir(each)],  # noqa: S108, PTH112
             rules=kept,
             watched=[path for _, path in credential_doors.places(home) if os.path.exists(path)],  # noqa: PTH110
-            revealed=[str(rule.path) for rule in rules if rule.path in started],
+            revealed=list(dict.fromkeys(chain.from_iterable(map(linked_files.on_the_way, map(str, revealed))))),
             workspace=call.cwd,
         )
 

@@ -46,6 +46,15 @@ def private_file(content: bytes) -> int:
     return handle
 
 
+def attributes(path: str) -> list[str]:
+    """The names of a file's extended attributes; on systems other than Linux, which nothing here needs them on, none. Raises
+    `OSError`."""
+    found: list[str] = []
+    if sys.platform == "linux" and NAME == "linux":
+        found = os.listxattr(path)
+    return found
+
+
 def limit_memory(most: int) -> None:
     """Lets an allocation fail rather than have the system end this process, or another. `most`: bytes of data, not of
     addresses: threads reserve many of those."""
