@@ -302,3 +302,21 @@ def test_file_tools_are_followed_through_links_that_lie_on_the_disk(
     files = Linked({f"/home/u/work/{name}": target for name, target in links.items()})
     guard = Guard(Config(), {}, Host("/home/u", state, f"{state}/openclaw.json"), packs.load(), files=files)
     assert guard.weigh(Call(tool, params, cwd="/home/u/work")).decision == decision
+
+
+@each_row(
+    ("number", "last", "decision"),
+    [
+        (self_protection.MAX_FOLLOWED, "own/key", "block"),
+        (self_protection.MAX_FOLLOWED, "src/key", "allow"),
+        (self_protection.MAX_FOLLOWED + 1, "own/key", "hold"),
+        (self_protection.MAX_FOLLOWED + 1, "/home/u/.openclaw/toolguard/key", "block"),
+    ],
+)
+def test_a_call_with_more_paths_than_are_followed_is_held(number: int, last: str, decision: str) -> None:
+    paths = [*(f"src/f{each}.txt" for each in range(number - 1)), last]
+    files = Linked({"/home/u/work/own": "/home/u/.openclaw/toolguard"})
+    guard = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), packs.load(), files=files)
+    found = guard.weigh(Call("read_multiple_files", {"paths": paths}, cwd="/home/u/work"))
+    assert found.decision == decision
+    assert ("more paths than can be followed" in found.reason) == (decision == "hold")

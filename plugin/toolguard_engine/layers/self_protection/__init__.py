@@ -35,7 +35,15 @@ from toolguard_engine.layers.self_protection import (
 )
 from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
 from toolguard_engine.layers.self_protection.own_config import CHANGED, NAMES_GUARD
-from toolguard_engine.layers.self_protection.scene import COPY, Lists, ProtectionFinding, base, possible_place, strongest
+from toolguard_engine.layers.self_protection.scene import (
+    COPY,
+    MANY,
+    Lists,
+    ProtectionFinding,
+    base,
+    possible_place,
+    strongest,
+)
 from toolguard_engine.model.call import Call, Host, Kept, Verdict
 from toolguard_engine.model.files import FileText
 from toolguard_engine.model.work_limit import TooIntricate
@@ -67,7 +75,7 @@ CHAT = "Only a person may send the guard's chat commands."
 
 
 MAX_FOLLOWED = 200
-"""Paths of a call that are followed through links."""
+"""Paths of a call that are followed through links; a call with more of them waits for a person."""
 
 STEPS_OF_PATH = 120
 """Steps for finding out whether a text names one of the secrets."""
@@ -157,6 +165,8 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
         yield ProtectionFinding(reason, certain=reason not in (CHANGED, COPY))
     elif reason := _open_paths(reading):
         yield ProtectionFinding(reason, certain=False)
+    elif len(reading.paths) > MAX_FOLLOWED:
+        yield ProtectionFinding(MANY, certain=False)
     yield from _installed(reading)
 
 

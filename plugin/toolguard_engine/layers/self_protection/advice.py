@@ -12,7 +12,7 @@ from toolguard_engine.layers.self_protection import (
     process_signals,
 )
 from toolguard_engine.layers.self_protection.glance import names_ours
-from toolguard_engine.layers.self_protection.scene import COPY, FILES, KEY, ProtectionFinding
+from toolguard_engine.layers.self_protection.scene import COPY, FILES, KEY, MANY, ProtectionFinding
 from toolguard_engine.wording.printable import cut
 from toolguard_engine.wording.redact import redact_text
 
@@ -23,6 +23,7 @@ _ADVICE = {
     FILES: "`toolguard config show` shows what is set; only a person changes it.",
     KEY: "Names, sizes and times may be looked at: `ls -l`, `stat`, `du`.",
     COPY: "Without it no approval is needed: `--exclude=toolguard --exclude='*.token*'`.",
+    MANY: "Split it into calls with fewer paths.",
     own_config.CHANGED: "`openclaw config set PATH VALUE` changes one setting, and is judged by that.",
     own_command_line.CLI: "`toolguard status`, `toolguard pending` and `toolguard check` may run.",
     gateway_command_line.REASON: "`openclaw config set PATH VALUE` changes other settings.",

@@ -81,6 +81,7 @@ MAX_CODES = 30
 
 FILES = "This command would change the files or the configuration of the guard itself."
 KEY = "This command would read a secret that authenticates approvals: the guard's key or the dashboard's token."
+MANY = "This call names more paths than can be followed through links, which may lead to the guard's files."
 COPY = "The copy or the output would contain the key with which approvals are signed, or the dashboard's token."
 
 
