@@ -260,7 +260,7 @@ class Verdicts:
     def approved(self, call: Call, entry: HeldCall, config: Config) -> None:
         self._state.guard.autonomy.approved(call, entry.code, config)
         if entry.details is not None:
-            self._state.guard.contexts.confirm(call.session, gate.destinations(inner_call(call), entry.details), call.at)
+            self._state.guard.contexts.confirm(call.session, gate.destinations(entry.details), call.at)
         if entry.code.startswith(ASKS) and config.active_budget_mode != "disabled":
             reason = f"the approval of {entry.nonce} was a checkpoint: budget and drift were reset"
             self._outbox.event("checkpoint", call, Verdict("allow", CHECKPOINT, reason=reason), entry.nonce)

@@ -37,6 +37,9 @@ _MIN_LINE = 16
 """Bytes of a line that two texts have in common by chance."""
 
 Source = Literal["", "outside", "inside"]
+Way = Literal["send", "fetch"]
+Destination = tuple[Way, bytes]
+"""What goes to an address, and the address as `gate.destination` has it."""
 
 _ESCAPES = lazy_re.compile(r"\\(?:[nrt]|u200[b-f])|&(?:amp|lt|gt|quot|#39|#x27);|%20")
 _MEANT = {"&amp;": "&", "&lt;": "<", "&gt;": ">"}
@@ -101,8 +104,8 @@ class RunContext(Struct):
     """Where each of `outside` came from."""
     inside: deque[bytes] = field(default_factory=deque)
     known: bytes = b""
-    confirmed: dict[bytes, float] = field(default_factory=dict)
-    """In its session: destinations of calls that a person approved, and when."""
+    confirmed: dict[Destination, float] = field(default_factory=dict)
+    """In its session: what a person approved although external text named it, and when."""
     stated: bytes = b""
     others: bytes = b""
     size: int = 0
@@ -123,8 +126,8 @@ class RunContext(Struct):
         """The same for a name: `bob` does not stand in `bobcat`."""
         return bool(needle) and (any(names(text, needle) for text in self.outside) or names(self.others, needle))
 
-    def is_confirmed(self, destination: bytes, at: float) -> bool:
-        """Whether a person has approved a call to it in this session, not longer than `CONFIRMED` ago."""
+    def is_confirmed(self, destination: Destination, at: float) -> bool:
+        """Whether a person has approved this in this session, not longer than `CONFIRMED` ago."""
         since = self.confirmed.get(destination)
         return since is not None and since <= at < since + CONFIRMED
 
@@ -203,7 +206,7 @@ class RunContexts:
         self._runs: OrderedDict[str, RunContext] = OrderedDict()
         self._stated: OrderedDict[str, bytes] = OrderedDict()
         self._others: OrderedDict[str, bytes] = OrderedDict()
-        self._confirmed: OrderedDict[str, dict[bytes, float]] = OrderedDict()
+        self._confirmed: OrderedDict[str, dict[Destination, float]] = OrderedDict()
         self.size = 0
         self.secrets = KnownSecrets()
         """What must not leave again of what tools brought."""
@@ -233,9 +236,9 @@ class RunContexts:
         if len(words_of) > MAX_SESSIONS:
             words_of.popitem(last=False)
 
-    def confirm(self, session: str, destinations: Iterable[bytes], at: float) -> None:
-        """A person has approved a call that goes there."""
-        found = {destination: at for destination in destinations if destination}
+    def confirm(self, session: str, destinations: Iterable[Destination], at: float) -> None:
+        """A person has approved a call that was held for these."""
+        found = {destination: at for destination in destinations if destination[1]}
         if not session or not found:
             return
         known = {**self._confirmed.pop(session, {}), **found}

@@ -9,7 +9,8 @@ The rules:
   text said, to an address, or to another run as its task, now or later. `command`: a command that destroys or
   sends repeats external text. `local`: what was read on this machine is carried elsewhere after external text was read.
 - An address that stands in external text may be fetched as it stands there; with more data in it, it may not.
-- A destination to which a person has approved a call in this session is not asked about again in it.
+- What a person has approved as `target` in this session is not held as `target` again in it: sending for sending, fetching
+  for fetching. What is carried there is looked at all the same.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from toolguard_engine.effects.calls import call_texts
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect
 from toolguard_engine.host.tool_names import words
 from toolguard_engine.layers.provenance import orders
-from toolguard_engine.layers.provenance.context import RunContext, normal
+from toolguard_engine.layers.provenance.context import Destination, RunContext, Way, normal
 from toolguard_engine.model.call import Call
-from toolguard_engine.model.held_details import HeldDetails
+from toolguard_engine.model.held_details import MAX_TARGET, HeldDetails
 
 KIND = "provenance"
+TARGET_RULE = "provenance.target"
 MAX_EFFECTS = 20
 """Of one call so many are compared with what was heard."""
 
@@ -125,8 +127,9 @@ def requested(call: Call, effects: tuple[Effect, ...], context: RunContext | Non
 
 def _suspicions(params: dict[str, Any], effect: Effect, call: Call, context: RunContext) -> Iterator[tuple[str, str]]:
     if effect.kind == "fetch":
-        if not context.is_confirmed(_destination(effect.target), call.at):
-            yield from _fetched(effect.target, effect.flags, context)
+        for flag, target in _fetched(effect.target, effect.flags, context):
+            if flag != "target" or not context.is_confirmed(("fetch", destination(effect.target)), call.at):
+                yield flag, target
         return
     if effect.kind in _TASKED and (task := next((text for text in _tasks(params, 0) if _is_dictated(text, context)), "")):
         yield "payload", task
@@ -139,10 +142,10 @@ def _suspicions(params: dict[str, Any], effect: Effect, call: Call, context: Run
         return
     here = call.session.lower().split(":")
     theirs = [text for text in _targets(params, effect) if text.lower() not in here and context.by_person(_needle(text)) < 0]
-    theirs = [text for text in theirs if not context.is_confirmed(_destination(text), call.at)]
     if effect.kind == "mcp":
         theirs = [text for text in theirs if not orders.passes_on(call, text, context)]
-    if named := next((target for target in theirs if _is_named(target, context)), ""):
+    asked = (text for text in theirs if not context.is_confirmed(("send", destination(text)), call.at))
+    if named := next((target for target in asked if _is_named(target, context)), ""):
         yield "target", named
     if theirs:
         yield from _carried(params, effect, theirs[0], context)
@@ -231,16 +234,21 @@ def _needle(target: str) -> bytes:
     return normal(_bare(target)[0] or target)
 
 
-def destinations(call: Call, details: HeldDetails) -> list[bytes]:
-    """Where a held call goes to, in the form in which later calls are compared with it."""
-    found = [_METHOD.sub("", each.target, count=1) for each in details.effects if each.place == "remote" and each.target]
-    params = call.params if isinstance(call.params, dict) else {}
-    found += [text for name in _TARGETS if name in params for text in _texts(params[name], 0)]
-    return [_destination(text) for text in found[:MAX_TARGETS] if len(text) <= MAX_TEXT]
+def destinations(details: HeldDetails) -> list[Destination]:
+    """The addresses that a call was held for because external text names them, in the form in which later calls are compared
+    with them; none where not all that the call does was kept."""
+    rules = [rule for rule in details.rules if rule.rule == TARGET_RULE and 0 < len(rule.target) < MAX_TARGET]
+    targets = [_METHOD.sub("", rule.target, count=1) for rule in rules]
+    return [] if details.more else [(_way(target, details), destination(target)) for target in targets]
 
 
-def _destination(target: str) -> bytes:
-    """Of an address its host, unless others have theirs there as well; else the target itself."""
+def _way(target: str, details: HeldDetails) -> Way:
+    kinds = {each.kind for each in details.effects if each.kind != KIND and _METHOD.sub("", each.target, count=1) == target}
+    return "fetch" if kinds == {"fetch"} else "send"
+
+
+def destination(target: str) -> bytes:
+    """A target as it is compared: of an address the host, unless others have theirs there as well; else all of it."""
     bare, host, _ = _bare(target)
     if not bare:
         return normal(target)
