@@ -165,7 +165,7 @@ def test_status_knows_all_of_it(state: Path) -> None:
     found = run(state, "status")
     assert found["held"] == {
         "pending": 1, "approvedUnused": 1, "oldest": PENDING, "missed": 0, "lapsed": 0,
-        "grants": 2, "damaged": [], "notificationsFailing": [],
+        "grants": 2, "sessionGrants": 0, "damaged": [], "notificationsFailing": [],
         "auditToday": {
             "approve": 2, "block": 2, "consume": 1, "deny": 1, "grant": 2, "hold": 4, "kill-switch": 1, "stop": 1,
         },

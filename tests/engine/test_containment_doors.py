@@ -88,6 +88,35 @@ def test_each_program_that_has_credentials_opens_its_door() -> None:
 @pytest.mark.parametrize(
     "command",
     [
+        "cp ~/.openclaw/openclaw.json ~/.openclaw/backups/openclaw-$(date +%F).json",
+        "jq .agents ~/.openclaw/openclaw.json > /tmp/n.json && mv /tmp/n.json ~/.openclaw/openclaw.json",
+        "cat k # .openclaw",
+        "cat ./k ~/.openclaw/openclaw.json",
+        "cat ~/.openclaw/workspace/k",
+        "cat ~/.openclaw/w*/k",
+        "cat ~/.openclaw/skills/k",
+        "cat < k; ls ~/.openclaw",
+        "echo x > d/off; ls ~/.openclaw",
+        "cd ~/.openclaw/workspace/d && cat key",
+        "grep -R x ~/.openclaw/",
+        "find -L ~/.openclaw -name x",
+        "ls ~/.openclaw | xargs cat",
+        "head -5 5; ls ~/.openclaw",
+        "cat -n 50; ls ~/.openclaw",
+        "openclaw status; cat k",
+        "lsof -ti:3000; tail -n 5 /tmp/k",
+        "sudo -n true; cat k",
+        "openclaw status > d/off",
+        "crontab -l > k",
+    ],
+)
+def test_what_names_a_place_that_commands_can_change_goes_outside_only_if_a_person_saw_it(command: str) -> None:
+    assert "outside" not in found(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "sudo apt-get install -y jq",
         "sudo apt-get install -y jq && npm ci",
         "crontab -l",
@@ -105,8 +134,9 @@ def test_each_program_that_has_credentials_opens_its_door() -> None:
         "du -sh ~/.openclaw/* 2>/dev/null | head -20",
         "grep -rn port ~/.openclaw/*.json",
         "cd ~/.openclaw && ls -la",
-        "cp ~/.openclaw/openclaw.json ~/.openclaw/backups/openclaw-$(date +%F).json",
-        "jq .agents ~/.openclaw/openclaw.json > /tmp/n.json && mv /tmp/n.json ~/.openclaw/openclaw.json",
+        "cp ~/.openclaw/openclaw.json ~/.openclaw/backups/openclaw.json.1",
+        "jq .agents ~/.openclaw/openclaw.json | head -n 20",
+        "tail -n 50 /var/log/syslog; openclaw status",
         "sed -i s/18789/18790/ ~/.openclaw/openclaw.json",
     ],
 )
@@ -147,7 +177,7 @@ def test_an_unknown_program_is_not_taken_outside(command: str) -> None:
 
 def test_what_a_person_approved_reaches_what_it_was_approved_for() -> None:
     changes = "echo 'export A=1' >> ~/.bashrc"
-    assert found(changes) == found(changes, approved=True) == {"outside"}
+    assert found(changes) == set()
     assert "outside" not in found(f"{changes}; ./opaque")
     assert found(f"{changes}; ./opaque", approved=True) == {"outside"}
     assert found("echo x > ~/.openclaw/openclaw.json", approved=True) == {"outside"}

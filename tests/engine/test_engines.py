@@ -46,7 +46,7 @@ def test_publish(state: Path) -> None:
         '{"pid":7,"gatewayPid":1,"gateway":"gw","host":"2026.9.6","version":"0.1.0","plugin":"0.1.0","started":1.5,'
         '"mode":"enforce","logPath":"/s/tool-guard.log","configError":"","logError":"","judged":0,"corrected":0,"loops":0,'
         '"stopped":0,"held":0,"blocked":0,"approved":0,"repeated":0,"seams":{},"namespaces":[],"replaced":"",'
-        '"published":0.0,"settings":{},"contained":false,"uncontained":"","wayOut":""}'
+        '"published":0.0,"settings":{},"contained":false,"uncontained":"","wayOut":"","unrehearsed":""}'
     )
     assert [place.stat().st_mode & 0o777 for place in (path, path.parent, path.parent.parent)] == [0o600, 0o700, 0o700]
 

@@ -47,6 +47,12 @@ WITH_CREDENTIALS_HIDDEN = (
 )
 """What would show all credentials in the home folder, not only the guard's."""
 AS_WITHOUT = (
+    "ln -s ~/.openclaw/toolguard/key k",
+    "ln -s ~/.openclaw/toolguard d",
+    "cp -rs ~/.openclaw/toolguard x",
+    "python3 -c \"import os; os.symlink('/home/u/.openclaw/toolguard/key', 'k')\"",
+    "node -e \"fs.symlinkSync('/home/u/.openclaw/toolguard/key', 'k')\"",
+    'perl -e \'symlink("/home/u/.openclaw/toolguard/key", "k")\'',
     "npx serve ~",
     "busybox httpd -h ~",
     "cd ~ && python3 -m http.server",

@@ -70,6 +70,7 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
     reported = json.loads(last.read_text())
     assert reported.pop("published") >= reported.pop("started")
     assert reported.pop("settings") == {}
+    assert reported.pop("unrehearsed") == ""
     assert bool(reported.pop("uncontained")) is bool(reported.pop("wayOut")) is not reported.pop("contained")
     assert reported == {
         "pid": os.getpid(),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from toolguard_engine.containment import credential_doors, masked_sockets, room_tables
+from toolguard_engine.containment import credential_doors, masked_sockets, plain_words, room_tables
 from toolguard_engine.containment.profile import STATE_NAMES
 from toolguard_engine.containment.rules import OUTSIDE
 from toolguard_engine.effects.calls.reading import CallReading
@@ -58,6 +58,8 @@ def _belongs_outside(reading: CallReading, is_trusted: IsTrusted, *, approved: b
     names = {run.name for run in reading.runs}
     outside = names & (_NEED_RIGHTS | _LOOK_OUTSIDE)
     if not all(map(is_trusted, outside)) or not all(is_known(run) for run in reading.runs if run.name in outside):
+        return False
+    if not (approved or plain_words.are_out_of_reach(reading, _PLAIN)):
         return False
     if _changes_what_starts(reading, approved=approved) or not names.isdisjoint(_NEED_RIGHTS):
         return approved or not _has_unknown_code(reading)

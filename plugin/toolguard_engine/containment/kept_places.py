@@ -38,6 +38,9 @@ _ASK_OTHERS: Final = lazy_re.compile(
 """Addresses of this machine, sockets, and ways to have an editor that runs already do something: the program behind it may
 have been started outside."""
 
+_MAKES_LINKS: Final = lazy_re.compile(r"\bg?ln\b|link|junction|\bcp\b[^;&|\n]{0,200}\s-[A-Za-z]{0,9}[sl]", re.IGNORECASE)
+"""A link to what is hidden in a room can be made there, and what follows it may run outside."""
+
 _KEEPS_OLD: Final = frozenset({"git"})
 """Has old contents of files, and takes what it does not find for deleted."""
 
@@ -48,7 +51,9 @@ def kept(reading: CallReading, rules: Iterable[RoomRule], exists: Exists) -> Kep
     """What is kept from a command that enters the room of these rules with its `inner_doors`. `exists`: of a path."""
     if not reading.executes or needs_outside(reading) or not all(_acts_itself(run) for run in reading.runs):
         return NOTHING_KEPT
-    if any(seen.unread for seen in reading.command_readings) or any(map(_ASK_OTHERS.search, _texts(reading))):
+    if any(seen.unread for seen in reading.command_readings):
+        return NOTHING_KEPT
+    if any(_ASK_OTHERS.search(text) or _MAKES_LINKS.search(text) for text in _texts(reading)):
         return NOTHING_KEPT
     doors = inner_doors(reading)
     return NOTHING_KEPT if doors & _LEADING_OUT else by_rules(behind(rules, doors), reading.host, exists)

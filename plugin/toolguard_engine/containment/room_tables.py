@@ -40,6 +40,13 @@ class _Ssh(msgspec.Struct):
     shown: Names
 
 
+class _Tools(msgspec.Struct):
+    no_files: frozenset[str]
+    listing: frozenset[str]
+    script_first: frozenset[str]
+    valued: Mapping[str, str]
+
+
 class RoomTables(msgspec.Struct):
     """What the tables mean stands in the file."""
 
@@ -49,6 +56,7 @@ class RoomTables(msgspec.Struct):
     shell: _Shell
     git: _Git
     ssh: _Ssh
+    tools: _Tools
     sockets: Mapping[str, Names]
     owners: Mapping[str, Names]
     owners_in_config: Mapping[str, Names]

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.commands.specials import SPECIALS
 from toolguard_engine.effects.facts.command import CARRIED, Place
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
@@ -44,7 +45,7 @@ ACTIONS = frozenset("gateway plugin session secret-store skill device schedule s
 """Kinds whose flags name the action or the language too, whatever that is."""
 
 PLACES = frozenset(get_args(Place))
-VIA = frozenset((*WRAPPERS, *SPECIALS, "$()", "()", CARRIED))
+VIA = frozenset((*WRAPPERS, *SPECIALS, *code_sources.LANGUAGES, "$()", "()", CARRIED))
 
 _SHOWN = 12
 _NO_WORD = lazy_re.compile(r"[()<>;&`\"']|(?:^|\s)\|+|(?<!\|)\|+(?:\s|$)")
