@@ -86,6 +86,14 @@ def test_counters_that_no_engine_wrote_are_dropped() -> None:
     assert counters.of(CompactionCounters).armed == 2
 
 
+def test_only_what_this_version_counts_says_that_a_run_matters() -> None:
+    others = {"frobs": {"1": 2}}
+    assert not CounterSet(others).matters
+    assert CounterSet(others).stored() == others
+    assert CounterSet({**others, "criticals": [1, 2]}).matters
+    assert not CounterSet({**others, "criticals": [0, 0]}).matters
+
+
 def test_no_two_detectors_count_under_one_name() -> None:
     kinds = list(_kinds(run_counters.DetectorCounters))
     names = [name for kind in kinds for name in kind.__struct_fields__]

@@ -6,6 +6,7 @@ them. All of them are stored as one table, together with the run's history, so n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,6 +22,12 @@ class DetectorCounters(msgspec.Struct, omit_defaults=True):
 
 
 C = TypeVar("C", bound=DetectorCounters)
+
+
+def _kinds(kind: type[DetectorCounters]) -> Iterator[type[DetectorCounters]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _kinds(each)
 
 
 class CounterSet:
@@ -48,8 +55,11 @@ class CounterSet:
 
     @property
     def matters(self) -> bool:
-        """Whether an engine after this one should know of any of them."""
-        return bool(self._stored) or any(each.matters for each in self._known.values())
+        """Whether an engine after this one should know of any of them. What only other versions count does not say."""
+        for kind in _kinds(DetectorCounters) if self._stored else ():
+            if not self._stored.keys().isdisjoint(kind.__struct_fields__):
+                self.of(kind)
+        return any(each.matters for each in self._known.values())
 
     def stored(self) -> dict[str, Any]:
         """Returns one table of plain values."""
