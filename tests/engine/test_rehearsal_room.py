@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,6 +102,27 @@ def test_what_is_seen(stage: RoomStage) -> None:
     seen = _rehearsed(stage, "cat ~/.ssh/id_ed25519; ls ~/.aws; kill -TERM $$", ".ssh", ".aws")[1]
     assert seen["opened"] == [str(stage.home / ".ssh/id_ed25519")]
     assert seen["code"] == -15
+
+
+def test_no_server_of_this_machine_is_reached(stage: RoomStage) -> None:
+    """By a path outside of the overlays: `/tmp` has one."""
+    if os.geteuid() != 0:
+        pytest.skip("only root has such a folder")
+    folder = Path(tempfile.mkdtemp(prefix="toolguard-", dir="/var/lib"))
+    folder.chmod(0o755)
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(folder / "s"))
+            (folder / "s").chmod(0o777)
+            server.listen()
+            text = f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{folder}/s\")' && echo REACHED"
+            assert "REACHED" in stage.shell(text).out
+            printed, _ = _rehearsed(stage, f"{text}; find /run -type s -o -type f; true")
+            assert "REACHED" not in printed
+            assert "ConnectionRefusedError" in printed
+            assert "\n/run/" not in printed
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_where_the_kernel_does_not_let_it(stage: RoomStage) -> None:

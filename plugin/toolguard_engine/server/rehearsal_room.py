@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from toolguard_engine.server import room_keeper
+from toolguard_engine.server import rehearsal_sockets, room_keeper
 from toolguard_engine.server.room_keeper import MS_NODEV, MS_NOSUID, libc, mount
 
 CLONE_NEWPID, CLONE_NEWIPC = 0x20000000, 0x08000000
@@ -113,13 +113,14 @@ def _die_with_parent() -> None:
 def _make(plan: RehearsalRoom, argv: list[str], cwd: str, telling: int, kept: int) -> None:
     _die_with_parent()
     try:
+        sockets = rehearsal_sockets.named()
         room_keeper.enter_namespaces(room_keeper.CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC)
     except OSError as error:
         _tell(telling, "0", {"error": _words(error)})
         os._exit(FAILED)
     first = os.fork()
     if first == 0:
-        _in_child(lambda: _hold(plan, argv, cwd, telling, kept))
+        _in_child(lambda: _hold(plan, sockets, argv, cwd, telling, kept))
     _tell(telling, str(first))
     os.waitpid(first, 0)
     os._exit(0)
@@ -133,10 +134,10 @@ def _words(error: OSError) -> str:
     return f"{error.strerror}: {error.filename or ''}".rstrip(": ")
 
 
-def _hold(plan: RehearsalRoom, argv: list[str], cwd: str, telling: int, kept: int) -> None:
+def _hold(plan: RehearsalRoom, sockets: list[str], argv: list[str], cwd: str, telling: int, kept: int) -> None:
     _die_with_parent()
     try:
-        store = _furnish(plan)
+        store = _furnish(plan, sockets)
     except OSError as error:
         _tell(telling, {"error": _words(error)})
         os._exit(FAILED)
@@ -152,8 +153,8 @@ def _hold(plan: RehearsalRoom, argv: list[str], cwd: str, telling: int, kept: in
     os._exit(0)
 
 
-def _furnish(plan: RehearsalRoom) -> int:
-    """Makes all mounts. Returns the descriptor of the folder that holds the changes."""
+def _furnish(plan: RehearsalRoom, sockets: list[str]) -> int:
+    """Makes all mounts. `sockets`: kept from the command. Returns the descriptor of the folder that holds the changes."""
     mask = os.umask(0o022)
     room_keeper.start_loopback()
     room_keeper.make_all_read_only("/")
@@ -161,11 +162,13 @@ def _furnish(plan: RehearsalRoom) -> int:
     store = os.open(plan.holder, room_keeper.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     real = [os.open(root, room_keeper.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for root in plan.roots]
+    rehearsal_sockets.empty_run([*plan.roots, *plan.private])
     for number, root in enumerate(plan.roots):
         _overlay(f"/proc/self/fd/{store}", number, root, f"/proc/self/fd/{real[number]}")
     for folder in plan.private:
         mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, f"mode=0700,size={MEMORY}")
     room_keeper.furnish(plan.rules)
+    rehearsal_sockets.mask(sockets, plan.roots)
     os.umask(mask)
     return store
 
