@@ -102,9 +102,12 @@ class Wanted:
     starts: list[EngineStart] = field(default_factory=list)
 
     def may_reload(self, gateway: GatewayProcess) -> bool:
-        """Whether a gateway may be about to apply a change of its config: no engine of it has started since."""
-        has_applied = any(info.gateway_pid == gateway.pid and info.started > self.changed for info in self.engines)
-        return self.reloads and not has_applied and 0 <= time.time() - self.changed < RELOAD_SECONDS
+        """Whether a gateway may be about to apply a change of its config."""
+        return self.reloads and gateway.started <= self.changed and 0 <= time.time() - self.changed < RELOAD_SECONDS
+
+    def has_restarted(self, gateway: GatewayProcess) -> bool:
+        """Whether an engine of it has started since the last change of its config."""
+        return any(info.gateway_pid == gateway.pid and info.started > self.changed for info in self.engines)
 
     def command(self, *words: str) -> str:
         return shlex.join(["toolguard", *words, *self.places.given])
@@ -242,8 +245,8 @@ def _without_engine(gateway: GatewayProcess, given: Wanted) -> tuple[State, str,
     if start := next((each for each in given.starts if _is_of(each, gateway)), None):
         wait = f"wait, then: {given.command('doctor')}"
         return "starting", _long_start(name, start, means), wait
-    if given.may_reload(gateway):
-        text = f"{name} applies a change of its config and has not started its engine again yet: until then, {means}"
+    if given.may_reload(gateway) and not given.has_restarted(gateway):
+        text = f"{name} is applying a change of its config; its engine is not running yet: until it is, {means}"
         return "reloading", text, f"wait, then: {given.command('status')}"
     if any(info.gateway_pid == gateway.pid and _is_since(gateway.started, info) for info in given.engines):
         text = f"{name} has loaded toolguard, but its engine is not running: {means}"

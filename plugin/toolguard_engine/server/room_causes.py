@@ -29,7 +29,7 @@ class RoomCause(NamedTuple):
 
 ROOT = RoomCause(
     "the gateway runs as root, which can undo whatever a room hides",
-    "run the gateway as a user of its own: sudo useradd --create-home openclaw, then its service with User=openclaw",
+    "run the gateway as a user of its own: sudo useradd --create-home openclaw, and set User=openclaw in its service",
 )
 OTHER_SYSTEM = RoomCause("this system has no way to do it that is known here", "run the gateway on Linux or macOS")
 NO_SANDBOX = RoomCause("sandbox-exec is missing, which macOS has", "restore /usr/bin/sandbox-exec")
