@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
@@ -14,10 +14,10 @@ from toolguard_engine.effects.programs import Act, effect_on, operands, secrets_
 from toolguard_engine.effects.programs.routine_administration import routine
 
 _NONE: frozenset[str] = frozenset()
-_OCTAL = lazy_re.compile(r"[0-7]{1,5}\Z")
+_OCTAL = lazy_re.compile(r"[+=-]?[0-7]{1,5}\Z")
 _OPENS_TO_ALL = lazy_re.compile(r"(?:^|,)[ug]{0,2}[oa][ugoa]{0,3}[+=][rxXst]{0,5}w")
 _SETS_ID = lazy_re.compile(r"[+=][rwxXt]{0,5}s")
-_WRITE_BIT, _ID_BITS = 0o2, 0o6000
+_WRITE_BIT, _ID_BITS, _ALL_BITS = 0o2, 0o6000, 0o777
 
 
 def _dd(program: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -45,18 +45,28 @@ def _digest(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG
 def _chmod(program: ProgramRun, where: Where) -> Iterator[Effect]:
     words = program.words
     flags = [*(["recursive"] if words.recursive else []), *_mode_flags("".join(words.texts[:1]))]
-    named = words.texts if words.has("--reference") else words.texts[1:]
+    named = _changed(words, words.texts)
     yield from (effect_on("permissions", path, program, where, flags) for path in worth_checking(named))
+
+
+def _changed(words: CommandWords, named: Sequence[str]) -> Sequence[str]:
+    """The operands behind the mode or the owner. All of them if an option may stand for it: `--reference`, or one that the
+    manual does not have, such as `-N` on macOS."""
+    return named if words.unknown or words.has("--reference") else named[1:]
 
 
 def _mode_flags(mode: str) -> Iterator[str]:
     if _OCTAL.match(mode):
-        bits = int(mode, 8)
+        bits = int(mode.lstrip("+=-"), 8)
+        if mode[:1] == "-":
+            if bits & _ALL_BITS == _ALL_BITS:
+                yield "none"
+            return
         if bits & _WRITE_BIT:
             yield "world-writable"
         if bits & _ID_BITS:
             yield "setuid"
-        if not bits:
+        if not bits and mode[:1] != "+":
             yield "none"
         return
     mode = mode[:64]
@@ -70,7 +80,7 @@ def _owned(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """In the workspace, an owner that the text does not name (`$USER`, `$(id -u)`) is assumed to be the user."""
     named = operands(program)
     flags = ["recursive"] if program.words.recursive else []
-    paths = named if program.words.has("--reference") else named[1:]
+    paths = _changed(program.words, named)
     if not paths:
         return
     if named[0].split(":")[0] in ("root", "0"):
@@ -83,8 +93,10 @@ def _owned(program: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 def _attributes(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    flags = ["attributes", *(["recursive"] if program.words.recursive else [])]
-    yield from (effect_on("permissions", path, program, where, flags) for path in worth_checking(program.words.texts[1:]))
+    words = program.words
+    named = _changed(words, words.texts)
+    flags = ["attributes", *(["recursive"] if words.recursive else [])]
+    yield from (effect_on("permissions", path, program, where, flags) for path in worth_checking(named))
 
 
 def _acl(program: ProgramRun, where: Where) -> Iterator[Effect]:
