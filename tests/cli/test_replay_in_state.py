@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,17 @@ def test_a_destination_that_was_approved_is_not_asked_about_again_in_the_session
     assert [(verdict, asked) for verdict, _, asked in played(places, *events)] == [
         ("allow", False), ("hold", True), ("allow", False), ("hold", True),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("keeps_details", [True, False])
+def test_what_tool_search_described_counts(places: Places, *, keeps_details: bool) -> None:
+    schema = {"type": "object", "properties": {"account": {"type": "string"}}, "required": ["account"]}
+    told = {"id": "x", "name": "tickets_delete_account", "parameters": schema}
+    text, details = ("-", told) if keeps_details else (json.dumps(told), {})
+    described = [wants(1, "tool_describe", id="x"), came(1, text, "tool_describe", **details)]
+    calls = [wants(number, "tickets_delete_account", **params) for number, params in ((2, {}), (3, {"account": 4711}))]
+    found = played(places, asks("close it"), *described, *calls)
+    assert [each[:2] for each in found[1:]] == [("corrected", "malformed"), ("hold", "rule.tools.destroy")]
 
 
 def test_an_approval_is_seen_by_what_ran(places: Places) -> None:

@@ -29,6 +29,7 @@ from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError
 from toolguard_engine.guard import inner_call
 from toolguard_engine.host import refusals
+from toolguard_engine.layers import known_inputs
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.server import tool_hints
@@ -174,6 +175,8 @@ class Player:
                 answer = self._approved(step, wanted, entry) or answer
         if answer.decision == "allow" and wanted.returned is not None and ran:
             self._returned(step, wanted, wanted.returned, answer.outcome)
+        if answer.code == known_inputs.CODE:
+            return PlayedCall(call, step.line, "corrected", "malformed", recorded_results.first_line(answer.text), ran=ran)
         if entry is not None and is_question:
             return PlayedCall(call, step.line, "hold", _cause(entry), entry.reason, entry, is_question=True, ran=ran)
         decision = "hold" if answer.decision == "hold" else answer.decision
@@ -212,6 +215,8 @@ class Player:
             of_result = recorded_results.outcome(returned)
             of_result |= {**self._place(step), "call": wanted.id, "id": self._id() if outcome == "ask" else None}
             self._ask(messages.ToolResult(tool=wanted.tool, params=wanted.params, **of_result))
+        if described := recorded_results.description(wanted.tool, returned):
+            self._tell(messages.ToolText(tool=wanted.tool, text=described, **self._place(step)))
         outside = recorded_results.outside_text(wanted.tool, wanted.params, returned, self._background)
         if outside:
             params = recorded_results.short_params(wanted.params)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from toolguard_cli.policy.transcript_steps import Returned
+import msgspec
+
+from toolguard_cli.policy.transcript_steps import DESCRIPTION, Returned
 from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.layers import known_inputs
 from toolguard_engine.wording.correction import LIMIT, LOOP_DETECTED, TOOL_ERROR
 
 END = 4_096
@@ -59,6 +63,23 @@ def outside_text(tool: str, params: Any, returned: Returned, background: set[str
     text = returned.text
     half = (MAX_TEXT - 1) // 2
     return text if len(text) <= MAX_TEXT else f"{text[:half]}\n{text[-half:]}"
+
+
+def description(tool: str, returned: Returned) -> str:
+    """What Tool Search says a tool takes; empty for any other result."""
+    found = returned.described or _decoded(returned.text) if tool == known_inputs.DESCRIBES and not returned.failed else {}
+    if not isinstance(found.get("name"), str):
+        return ""
+    text = msgspec.json.encode({name: found[name] for name in DESCRIPTION if name in found})
+    return text.decode() if len(text) <= MAX_TEXT else ""
+
+
+def _decoded(text: str) -> Mapping[str, Any]:
+    """The same where the recording has kept the text only."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return {}
 
 
 def _asks_the_network(tool: str, params: Any, returned: Returned, background: set[str]) -> bool:

@@ -6,7 +6,7 @@ results is in memory at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,9 @@ import msgspec
 from toolguard_cli.policy.transcripts import PARTS, KeptCall, TranscriptSource, decoded_text
 
 INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
+DESCRIPTION = ("id", "name", "parameters")
+"""What Tool Search says of a tool."""
+
 MAX_RESULTS = 10_000
 """Results that are kept for one message of the model."""
 
@@ -31,13 +34,14 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The result of a call, as the model saw it."""
+    """The result of a call, as the model saw it. `described`: what it says beside the text of another tool."""
 
     text: str
     failed: bool
     status: str = ""
     exit_code: int | None = None
     process: str = ""
+    described: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,7 @@ def _returned(message: dict[str, Any]) -> Returned:
         status if isinstance(status, str) else "",
         code if isinstance(code, int) and not isinstance(code, bool) else None,
         process if status == "running" and isinstance(process, str) else "",
+        {name: known[name] for name in DESCRIPTION if name in known},
     )
 
 
