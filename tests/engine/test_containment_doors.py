@@ -108,6 +108,16 @@ def test_each_program_that_has_credentials_opens_its_door() -> None:
         "sudo -n true; cat k",
         "openclaw status > d/off",
         "crontab -l > k",
+        "wc --files0-from=k; ls ~/.openclaw",
+        "du --files0-from=k ~/.openclaw",
+        "find -files0-from k; ls ~/.openclaw",
+        "find ~/.openclaw -fprint d/off",
+        "jq -f k ~/.openclaw/openclaw.json",
+        "jq -n --rawfile a ~/.openclaw/x .a",
+        "grep -fk ~/.openclaw/openclaw.json",
+        "sed -n 'r k' ~/.openclaw/openclaw.json",
+        "sed -n 's/a/b/w d/off' ~/.openclaw/openclaw.json",
+        "sed -f k ~/.openclaw/openclaw.json",
     ],
 )
 def test_what_names_a_place_that_commands_can_change_goes_outside_only_if_a_person_saw_it(command: str) -> None:
@@ -137,6 +147,8 @@ def test_what_names_a_place_that_commands_can_change_goes_outside_only_if_a_pers
         "cp ~/.openclaw/openclaw.json ~/.openclaw/backups/openclaw.json.1",
         "jq .agents ~/.openclaw/openclaw.json | head -n 20",
         "tail -n 50 /var/log/syslog; openclaw status",
+        "sed -n 1,20p ~/.openclaw/openclaw.json",
+        "grep -A3 -i port ~/.openclaw/openclaw.json | cut -d: -f2 | sort -u | wc -l",
         "sed -i s/18789/18790/ ~/.openclaw/openclaw.json",
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from toolguard_engine import lazy_re
 from toolguard_engine.containment import room_tables
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
@@ -17,6 +18,14 @@ from toolguard_engine.effects.facts.places import normal
 
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a name
 _TEMPORARY: Final = ("/tmp", "/var/tmp", "/private/tmp", _SHARED_MEMORY, "/run/user", "/var/folders")  # noqa: S108 - names
+_NAMES_FILE: Final = lazy_re.compile(r"--?[\w-]{0,20}(?:file|from|reference|output|fprint|fls|args)")
+"""Options by which plain tools read or write a further file."""
+
+_PLAIN_SCRIPT: Final = lazy_re.compile(
+    r"(?:[\d$]{0,9}(?:,[\d$]{1,9})?[pdq]|s([/|#,])(?:(?!\1)[^\n;]){0,200}\1(?:(?!\1)[^\n;]){0,200}\1[gipI\d]{0,4})"
+)
+"""What a script of `sed` may be that reads and writes no other file and runs nothing."""
+
 _FOLLOWING: Final = frozenset("LRH")
 """Letters of options with which a search follows links, or reads all that lies below."""
 
@@ -40,7 +49,16 @@ def _are_words(program: ProgramRun, reading: CallReading) -> bool:
         return True
     if program.name not in tools.listing and any(map(_follows, program.argv[1:])):
         return False
+    letters = tools.files_in.get(program.name, "")
+    if any(_NAMES_FILE.match(word) or _has_letter(word, letters) for word in program.argv[1:]):
+        return False
+    if program.name == "sed" and not all(_PLAIN_SCRIPT.fullmatch(word.text) for word in program.words.named("script")):
+        return False
     return all(_lies_out_of_reach(word, program, reading) for word in _operands(program))
+
+
+def _has_letter(word: str, letters: str) -> bool:
+    return word[:1] == "-" and word[1:2] != "-" and not set(letters).isdisjoint(word[1:])
 
 
 def _follows(word: str) -> bool:

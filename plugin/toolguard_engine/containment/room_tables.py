@@ -45,6 +45,7 @@ class _Tools(msgspec.Struct):
     listing: frozenset[str]
     script_first: frozenset[str]
     valued: Mapping[str, str]
+    files_in: Mapping[str, str]
 
 
 class RoomTables(msgspec.Struct):
