@@ -27,17 +27,30 @@ MODES = [
     "chmod -N ~/.ssh", "chmod -RN /etc", "chmod -R -C /etc", "chmod -E ~/.ssh", "chmod -i ~/.ssh", "chmod -I ~/.ssh",
     "chown --zzz ~/.ssh",
 ]  # fmt: skip
+FORMATS = [
+    "mkfs.exfat -v /dev/sdb1", "mkfs.jfs -q -c /dev/sdb1", "mkfs.minix -3 -c /dev/sdb1", "mkfs.bfs -c /dev/sdb1",
+    "mkfs.f2fs -l x -v /dev/sdb1", "mkfs.f2fs -c /dev/sdb1", "mkfs.xfs -c /dev/sdb1", "mkfs.btrfs -n /dev/sdb1",
+    "newfs -n /dev/sdb1", "newfs -l /dev/ada0p2", "newfs_apfs -v x /dev/disk2",
+]  # fmt: skip
 PORTABLE = ["cmake -E rm -rf ~/Documents", "cmake -E remove_directory ~/Documents"]
 
 
-@each_row("command", [*ODD_NAMES, *PORTABLE, *ATTACHED, *MODES])
+@each_row("command", [*ODD_NAMES, *PORTABLE, *ATTACHED, *MODES, *FORMATS])
 def test_an_option_hides_nothing(command: str) -> None:
     assert decision(command) != "allow"
 
 
 @each_row(
     "command",
-    ["cmake -E copy a.txt b.txt", "cmake -E rm build/a.o", "chmod -111 src/a.txt", "chmod -N a.txt", "chmod +644 a.txt"],
+    [
+        "cmake -E copy a.txt b.txt",
+        "cmake -E rm build/a.o",
+        "chmod -111 src/a.txt",
+        "chmod -N a.txt",
+        "chmod +644 a.txt",
+        "mkfs.ext4 -V",
+        "mkfs.ext4 -n /dev/sda1",
+    ],
 )
 def test_the_same_options_in_honest_commands_are_allowed(command: str) -> None:
     assert decision(command) == "allow"

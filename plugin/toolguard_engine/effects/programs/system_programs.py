@@ -105,12 +105,17 @@ def _acl(program: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 def _format(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    """Makes a file system, a swap area or a partition table: on the last operand, except for the commands of `parted`."""
-    if _only_shows(program.words):
+    """Makes a file system, a swap area or a partition table: on the last operand, and on a device wherever it stands. The
+    letters of these programs mean other things on other systems, so the value of an option may be the device after all."""
+    words = program.words
+    if _only_shows(words):
         return
     named = operands(program)
-    for path in named:
-        if place(path, where, program.cwd) in ("device", "unknown") or path == named[-1]:
+    values = [each.value.text for each in words.given if each.valued]
+    last = (named or values or [""])[-1]
+    for path in dict.fromkeys((*named, *values)):
+        found = place(path, where, program.cwd)
+        if path and (path == last or found == "device" or (found == "unknown" and path in named)):
             yield effect_on("format", path, program, where)
 
 
