@@ -64,6 +64,10 @@ def read(command: str) -> list[str]:
         ("rclone copy d r:x --transfers 8", "copy | --transfers=8 | source=d target=r:x"),
         ("gsutil -m cp -r a b gs://x", "cp | -m -R | source=a source=b target=gs://x"),
         ("scp -P 22 a h:b", "| -P=22 | source=a target=h:b"),
+        ("ag -A 3 x f", "| --after=3 | pattern=x input=f"),
+        ("ag -A x f", "| --after | pattern=x input=f"),
+        ("sed -lE p f", "| -l --regexp-extended | script=p input=f"),
+        ("sed -l5 p f", "| -l=5 | script=p input=f"),
         ("cpio -pdum d", "| --pass-through --make-directories --unconditional --preserve-modification-time | target=d"),
     ],
 )
@@ -274,7 +278,9 @@ def test_the_manual_has_all_options_of_the_installed_program(program: str) -> No
     missing = [name for name in told if name not in known and not (switches and any(key.startswith(name) for key in known))]
     assert missing == []
     if not switches:
-        takes = {name: known[name].takes in ("value", "many") for name in told if name not in _OPTIONAL.get(program, ())}
+        takes = {
+            name: known[name].takes in ("value", "number", "many") for name in told if name not in _OPTIONAL.get(program, ())
+        }
         assert takes == {name: told[name] for name in takes}
 
 

@@ -118,7 +118,7 @@ def _valued(program: str, verb: str, elsewhere: frozenset[str] = _NARROWS) -> li
     entries = {id(entry): entry for entry in manual.known(verb).values() if entry.role not in elsewhere}.values()
     if manual.form == "switches":
         return [((f"{name}7",), False) for entry in entries for name in entry.names]
-    taking = [(each, name) for each in entries if each.takes in ("value", "maybe", "many") for name in each.names]
+    taking = [(each, name) for each in entries if each.takes in ("value", "maybe", "number", "many") for name in each.names]
     taking = [(entry, name) for entry, name in taking if name not in elsewhere]
     apart = [((name, "7"), entry.takes == "many") for entry, name in taking]
     return apart + [((f"{name}=7",), False) for entry, name in taking if name[:2] == "--"]

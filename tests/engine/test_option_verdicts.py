@@ -32,10 +32,29 @@ FORMATS = [
     "mkfs.f2fs -l x -v /dev/sdb1", "mkfs.f2fs -c /dev/sdb1", "mkfs.xfs -c /dev/sdb1", "mkfs.btrfs -n /dev/sdb1",
     "newfs -n /dev/sdb1", "newfs -l /dev/ada0p2", "newfs_apfs -v x /dev/disk2",
 ]  # fmt: skip
+READ = [
+    "perl -F -pi -e s/a/b/ ~/.ssh/authorized_keys",
+    "perl -lF -pi -e s/a/b/ ~/.bashrc",
+    "ruby -F -pi -e 1 /etc/passwd",
+    "openssl smime -verify -in ~/.ssh/id_rsa",
+    "openssl pkeyutl -verify -inkey ~/.ssh/id_rsa",
+    "openssl smime -encrypt -verify -in ~/Documents/a.txt",
+    "sed -l p ~/.ssh/id_rsa",
+    "sed -ul p ~/.ssh/id_rsa",
+    "sed -lE p ~/.ssh/id_rsa",
+    "sed -i -l d /etc/passwd",
+    "sed -l 5 p ~/.ssh/id_rsa",
+    "ag --after PRIVATE ~/.ssh",
+    "ag -A PRIVATE ~/.ssh",
+    "ag -A 3 PRIVATE ~/.ssh",
+    "ack -C PRIVATE ~/.ssh",
+    "diff --from-file ~/.ssh/id_rsa x",
+    "diff --to-file=/home/u/.ssh/id_rsa x",
+]
 PORTABLE = ["cmake -E rm -rf ~/Documents", "cmake -E remove_directory ~/Documents"]
 
 
-@each_row("command", [*ODD_NAMES, *PORTABLE, *ATTACHED, *MODES, *FORMATS])
+@each_row("command", [*ODD_NAMES, *PORTABLE, *ATTACHED, *MODES, *FORMATS, *READ])
 def test_an_option_hides_nothing(command: str) -> None:
     assert decision(command) != "allow"
 
@@ -49,6 +68,10 @@ def test_an_option_hides_nothing(command: str) -> None:
         "chmod -N a.txt",
         "chmod +644 a.txt",
         "mkfs.ext4 -V",
+        "sed -l 80 -n l a.txt",
+        "openssl verify -verbose a.pem",
+        "ag -A 3 x src",
+        "diff --from-file a b c",
         "mkfs.ext4 -n /dev/sda1",
     ],
 )

@@ -21,6 +21,7 @@ One line of `options` has all spellings of an option, then what its value is, th
 - `--x=` takes a value: attached, after `=`, or the next word. `--x=target` says what the value is (`ROLES`).
 - `--x[=]` takes only a value that is attached.
 - `--x=?` takes a value that is attached, or the next word unless that is an option.
+- `--x=#` takes a value that is attached, or the next word if that is a number.
 - `--x=...` takes all words up to the next option; `--x=exclude...` says what they are.
 - Traits (`TRAITS`) say what an option changes, such as `rehearses`: nothing is done.
 
@@ -42,9 +43,9 @@ from typing import Any, Literal
 
 import msgspec
 
-Takes = Literal["nothing", "value", "attached", "maybe", "many"]
-"""Whether an option takes no value, one value, only an attached value, the next word unless that is an option, or all words
-up to the next option."""
+Takes = Literal["nothing", "value", "attached", "maybe", "number", "many"]
+"""Whether an option takes no value, one value, only an attached value, the next word unless that is an option, the next word
+if that is a number, or all words up to the next option."""
 
 Form = Literal["getopt", "long", "switches"]
 
@@ -233,6 +234,8 @@ def _option(line: str) -> OptionEntry:
         spelled, role, takes = spelled[:-1], role.removesuffix("]"), "attached"
     elif role.endswith("?"):
         role, takes = role.removesuffix("?"), "maybe"
+    elif role == "#":
+        role, takes = "", "number"
     elif role.endswith("..."):
         role, takes = role.removesuffix("..."), "many"
     names, traits = tuple(spelled.split()), frozenset(after.split())

@@ -193,6 +193,23 @@ def _revoked(entry: OptionEntry) -> frozenset[str]:
     return frozenset({"performs"} if "rehearses" in entry.traits else ())
 
 
+def _takes_next(entry: OptionEntry, word: str) -> bool:
+    """Whether an option without an attached value has this word after it as its value."""
+    match entry.takes:
+        case "value":
+            return True
+        case "maybe":
+            return word[:1] != "-"
+        case "number":
+            return _is_number(word)
+        case _:
+            return False
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
 class _OptionReader:
     """Goes through the words once. `end`: the position of `--`, or of the end."""
 
@@ -284,8 +301,7 @@ class _OptionReader:
             if at == start:
                 self._add(entry, _NONE, word)
             return at + (self.argv[at : at + 1] == ("@",))  # it ends the words of `zip -x a b @`
-        is_value = entry.takes == "value" or (entry.takes == "maybe" and self.argv[at : at + 1] and self.argv[at][:1] != "-")
-        if is_value and at < len(self.argv):
+        if at < len(self.argv) and _takes_next(entry, self.argv[at]):
             self._add(entry, ParsedWord(self.argv[at], at), word, valued=True)
             return at + 1
         self._add(entry, _NONE, word)
@@ -305,7 +321,7 @@ class _OptionReader:
                 self.unknown.append(f"-{word[i - 1]}")
                 if self.takes(number):
                     return at + 1
-            elif entry.takes == "nothing":
+            elif entry.takes == "nothing" or (entry.takes == "number" and rest and not _is_number(rest)):
                 if "operand" in entry.traits:
                     self.operands.append(ParsedWord(word, at))
                     break

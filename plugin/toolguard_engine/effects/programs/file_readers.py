@@ -28,7 +28,9 @@ _WIDE = frozenset(["root", "home", "system", "credentials"])
 
 
 def _shows(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from secrets_read(program.words.texts, program, where)
+    words = program.words
+    read = [*words.texts, *(word.text for word in words.named("input"))]
+    yield from secrets_read(dict.fromkeys(read), program, where)
 
 
 def _searches(program: ProgramRun, where: Where) -> Iterator[Effect]:
