@@ -14,6 +14,7 @@ from toolguard_engine.approvals.binding import bind
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.made_files import changes
 from toolguard_engine.effects.commands.asked_files import MAX_ASKED
+from toolguard_engine.effects.commands.file_walk import MAX_NAMES
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.call_world import NoWorld
@@ -516,6 +517,13 @@ def test_each_script_that_xargs_starts_is_read(command: str, decision: str) -> N
         "sh $(ls s/*)",
         'sh "$(find s -type f | head -1)"',
         'mapfile -t a < <(find s -type f); bash "${a[0]}"',
+        "while read -r f; do sh $f; done < names",
+        "while read -u 3 f; do sh $f; done 3< names",
+        "{ read f; sh $f; } < names",
+        "read f < names; . $f",
+        "mapfile -t a < names; sh ${a[0]}",
+        "jq -r .x names.json | xargs sh",
+        "sh $(yq .x names.json)",
         "cat s/* | sh",
         "cd s && cat * | sh",
         'bash -c "$(cat s/*)"',
@@ -527,7 +535,7 @@ def test_each_script_that_xargs_starts_is_read(command: str, decision: str) -> N
     ],
 )
 def test_what_an_agent_made_is_read_whatever_prints_its_name_or_its_text(command: str) -> None:
-    files = {"s/x.txt": PYTHON if "python" in command else SHELL, "names": "s/x.txt\n"}
+    files = {"s/x.txt": PYTHON if "python" in command else SHELL, "names": "s/x.txt\n", "names.json": '{"x":"s/x.txt"}'}
     made = {name: FileRecord("agent", "write", "s") for name in files}
     assert weighed(command, files, made).decision == "hold"
 
@@ -544,10 +552,28 @@ def test_what_an_agent_made_is_read_whatever_prints_its_name_or_its_text(command
         "grep -rl rm s | xargs wc -l",
         "sh $SETUP",
         "ls s; sh $SETUP",
+        "while read -r f; do echo $f; done < names; sh a.sh",
+        "while read -r f; do sh $f; done < fine",
+        "mapfile -t a < fine; sh ${a[0]}",
+        "jq -r .x names.json | xargs -n1 echo",
+        "jq -r .x fine.json | xargs sh",
+        "find s -name '*.sh' | xargs sh",
         "install -m755 a.sh w; ./w",
     ],
 )
 def test_files_beside_those_that_run_are_not_read(command: str) -> None:
     files = {"s/x.txt": SHELL, "s/a.sh": "echo a\n", "a.sh": "echo a\n", "b.test.js": "console.log(1)\n"}
+    files |= {"s/a.sh": "echo a # see s/x.txt\n", "names": "s/x.txt\n", "names.json": '{"x":"s/x.txt"}'}
+    files |= {"fine": "a.sh\n", "fine.json": '{"x":"a.sh"}'}
     made = {name: FileRecord("agent", "write", "s") for name in files}
     assert weighed(command, files, made).decision == "allow"
+
+
+def test_a_list_that_is_too_long_to_be_searched_is_held() -> None:
+    words = " ".join(f"w{number}" for number in range(MAX_NAMES))
+    for names, decision in ((words, "allow"), (f"{words} s/x.txt", "hold")):
+        files: dict[str, str | Unread] = {"names.json": f'["{names}"]', "s/x.txt": SHELL}
+        assert (
+            weighed("jq -r .[] names.json | xargs sh", files, {"names.json": FileRecord("agent", "write", "s")}).decision
+            == decision
+        )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import islice, pairwise
 from shlex import quote
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import code_sources, guesses, interpreters
 from toolguard_engine.effects.commands.walk_state import MAX_WRAPPED, WalkState, is_away
 from toolguard_engine.effects.commands.written_files import last_part
@@ -28,6 +29,10 @@ _SAYING = program_catalogue.programs("output_passer")
 _NAMES_NOTHING = frozenset({"echo", "printf"}) | program_catalogue.programs("list_runner")
 """Print their own words, which are known, or hand on those of others."""
 
+_PRINTS_NAMES = program_catalogue.programs("file_finder") | {"ls", "tree", "du"}
+"""Print the names of files, and nothing that stands in them."""
+
+_BETWEEN_NAMES = lazy_re.compile(r"[\s\"'`,:;|=<>()\[\]{}]+")
 _NAMING = frozenset({"-name", "-iname"})
 _SHELL_LIKE = SHELLS | program_catalogue.programs("sourcer")
 MAX_SOURCES = 12
@@ -35,6 +40,9 @@ MAX_SOURCES = 12
 
 MAX_LISTED = 200
 """Lines of a file that are taken for names of files."""
+
+MAX_NAMES = 2_000
+"""Words of a file of which it is asked whether they name files of agents."""
 
 MAX_FED = 16
 """Files that are read from one input."""
@@ -168,19 +176,43 @@ class FileWalk(WalkState):
         if self.running is None or self.running.was_empty or is_away(program):
             return []
         found: dict[str, FilePlace] = {}
+        for file in self._files_listed(list(self.running.later.in_variables), program.cwd):
+            found[file.path] = file
         for each in self._printers(program):
             names = [value for option, value in pairwise(each.argv) if option in _NAMING]
             words = [word for word in each.argv[1:] if word not in names and _may_be_path(word)]
             meant = [file for word in words for file in self._files_below(word, each.cwd)]
             if each.name in _PASSING:  # a list of names
-                lines = [line for file in meant for line in file.text.splitlines()[:MAX_LISTED]]
-                meant = [file for line in lines if (file := self.running.text(line.strip(), each.cwd, sure=False))]
+                meant = self._files_listed([file.path for file in meant], each.cwd)
+            elif meant and each.name not in _PRINTS_NAMES:
+                meant += self._files_listed(words, each.cwd)
             elif not meant and not any("/" in word or GLOB.search(word) for word in words):
                 meant = self._files_meant("./**", each.cwd)
             for file in meant:
                 if not names or any(fnmatchcase(last_part(file.path), name) for name in names):
                     found[file.path] = file
         return list(found.values())
+
+    def _files_listed(self, lists: list[str], cwd: str) -> list[FilePlace]:
+        """The files whose names stand in lists that agents made: in lines of their own, or as words in any notation."""
+        running, found = self.running, list[FilePlace]()
+        for each in lists:
+            path = running.path(each, cwd) if running is not None else ""
+            if (
+                running is None
+                or not path
+                or not running.is_made(path)
+                or (file := running.text(path, cwd, sure=False)) is None
+            ):
+                continue
+            lines = [line.strip() for line in file.text.splitlines()[:MAX_LISTED]]
+            words = dict.fromkeys(filter(None, _BETWEEN_NAMES.split(file.text)))
+            running.work.spend(len(words))
+            if len(words) > MAX_NAMES:
+                self.flaws.add("long")
+            made = [word for word in islice(words, MAX_NAMES) if (at := running.path(word, cwd)) and running.is_made(at)]
+            found += [file for name in dict.fromkeys((*lines, *made)) if (file := running.text(name, cwd, sure=False))]
+        return found
 
     def _files_shown_by_others(self, program: ProgramRun) -> list[FilePlace]:
         """The files that the words of programs mean whose output runs, as in `grep . x | sh`."""

@@ -53,10 +53,19 @@ def _unset(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | Non
     return NOTHING
 
 
+def note_lines(walk: Walk, program: ProgramRun) -> None:
+    """The lines of files get into variables, by the standard input or by a descriptor (`-u 3`)."""
+    running = walk.running
+    if running is not None:
+        is_named = any(word[:1] == "-" and "u" in word for word in program.argv[1:])
+        feeds = (program.stdin, *(walk.opened.values() if is_named else ()))
+        paths = [path for feed in feeds if feed is not None for path in feed.files]
+        running.later.in_variables.update((running.path(path, program.cwd) or path, None) for path in paths)
+
+
 def _read(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     names = [word for word in program.argv[1:] if word.isidentifier()]
-    if program.stdin and walk.running is not None:
-        walk.running.later.in_variables.update(dict.fromkeys(program.stdin.files))
+    note_lines(walk, program)
     text = program.stdin.text if program.stdin else None
     lines = [UNKNOWN] if text is None else list(dict.fromkeys(text.splitlines()))[: MAX_GIVEN + 1] or [""]
     if len(lines) > MAX_GIVEN:

@@ -318,6 +318,13 @@ _COMMAND_OPTIONS = {
     "expect": ("-c=",),
     "mapfile": ("-C=",), "readarray": ("-C=",), "compgen": ("-C=",), "complete": ("-C=",),
 }  # fmt: skip
+
+
+def _array(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    shell_builtins.note_lines(walk, program)
+    return _options_with_commands(walk, program, state)
+
+
 _RARER = program_catalogue.programs("rare_interpreter")
 SPECIALS: dict[str, Special] = {
     **dict.fromkeys(SHELLS, _shell),
@@ -330,6 +337,8 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(program_catalogue.programs("sed"), _sed),
     **dict.fromkeys(program_catalogue.programs("make"), _make),
     **shell_builtins.PROGRAMS,
+    "mapfile": _array,
+    "readarray": _array,
     **list_runners.PROGRAMS,
     **project_programs.PROGRAMS,
     **watchers.PROGRAMS,
