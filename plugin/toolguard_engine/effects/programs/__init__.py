@@ -29,11 +29,12 @@ class ManualAct(Protocol):
 
 
 def by_manual(act: ManualAct) -> Act:
-    """The act for programs with a manual. It goes through all readings of a command line: the strictest counts."""
+    """The act for programs with a manual. It goes through all readings of a command line: the strictest counts. A program
+    without one has one reading."""
 
     def acts(program: ProgramRun, where: Where, /) -> Iterable[Effect]:
-        if len(program.readings) == 1:
-            return act(program, program.readings[0], where)
+        if len(program.readings) <= 1:
+            return act(program, program.words, where)
         found = list(dict.fromkeys(effect for words in program.readings for effect in act(program, words, where)))
         return [*found, Effect("flood", program=program)] if any(words.doubtful for words in program.readings) else found
 

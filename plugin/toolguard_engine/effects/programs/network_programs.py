@@ -128,8 +128,7 @@ def remote(word: str) -> str:
     return before.rpartition("@")[2].strip("[]")
 
 
-def _ssh(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = program.words
+def _ssh(program: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
     if not read.operands:
         return
     host = read.texts[0].rpartition("@")[2].partition(":")[0].removeprefix("ssh://")
@@ -422,7 +421,7 @@ PROGRAMS: dict[str, Act] = web_programs.PROGRAMS | table(
     ({"socat"}, _socat),
     ({"telnet"}, _telnet),
     ({"openssl"}, _openssl),
-    (program_catalogue.programs("remote_login"), _ssh),
+    (program_catalogue.programs("remote_login"), by_manual(_ssh)),
     (manual_catalogue.aliases("scp"), by_manual(_copies)),
     (manual_catalogue.aliases("rsync"), by_manual(_rsync)),
     (manual_catalogue.aliases("sftp"), by_manual(_sftp)),

@@ -130,11 +130,12 @@ _DRY_RUNS = ("ext2", "ext3", "ext4", "ntfs")
 
 
 def _elevated(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    """`sudo` and the like, if they run or edit something. Only words before the command are their own options."""
+    """`sudo` and the like, if they run or edit something. Only words before the command are their own options. With a value,
+    `sudo -h` names a host; without one, it explains."""
     words = program.words
-    if words.trait("lists"):
+    if not words.unknown and any("lists" in each.entry.traits and not each.valued for each in words.given):
         return
-    other = words.trait("other-rights")
+    other = words.trait("other-rights") or bool(words.unknown)
     command = words.texts
     if command or other:
         kept = words.trait("keeps-variables")  # a pager or an editor of the caller
