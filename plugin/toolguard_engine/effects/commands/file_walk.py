@@ -86,6 +86,8 @@ class FileWalk(WalkState):
         """The scripts on this machine that are started by their path, which may have wildcards."""
         if self.running is None or is_away(program):
             return []
+        if not program.argv[0].replace(UNKNOWN, "").strip("./") and _FINDERS.isdisjoint(program.via):
+            return self._files_listed(self._lists_of_name(program), program.cwd)
         name = program.name
         known_name = name in self.specials or name in WRAPPERS or name in interpreters.PROGRAMS or is_interpreter(name)
         word = program.argv[0]
@@ -94,6 +96,13 @@ class FileWalk(WalkState):
         meant = self.running.meant(word, program.cwd) if GLOB.search(word) else ()
         found = (self.running.program(each, program.cwd, known=known_name) for each in meant or (program.argv[0],))
         return [each for each in found if each is not None]
+
+    def _lists_of_name(self, program: ProgramRun) -> list[str]:
+        """The files that the unknown name of a program may come from: `read f < list; $f`, `./$(cat list)`."""
+        if self.running is None or 0 in program.unset:
+            return []
+        feeds = (feed for at, feed in program.given if at == 0)
+        return list(dict.fromkeys((*self.running.later.in_variables, *(path for feed in feeds for path in feed.files))))
 
     def _on_path(self, program: ProgramRun, state: ShellState) -> list[FilePlace]:
         """The script that an agent put where the command looks for programs."""

@@ -132,7 +132,12 @@ def _values_of_parallel(walk: Walk, program: ProgramRun, end: int) -> list[str]:
         return list(argv[end + 1 :])
     if program.stdin and program.stdin.text:
         return program.stdin.text.splitlines()
-    lists = argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()
+    own = argv[: options(argv, 1, _PARALLEL)[0]]
+    named = value_of(own, ("-a", "--arg-file"))
+    lists = (
+        *((named,) if named else ()),
+        *(argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()),
+    )
     files = (*(file for word in lists for file in walk.files_at(word, program)), *walk.fed_files(program))
     return [line for file in files for line in file.text.splitlines()]
 

@@ -151,7 +151,7 @@ class ProgramWalk(CodeWalk):
 
     def _started_script(self, program: ProgramRun, state: ShellState) -> StdinSource | None:
         """The output of a script that is started by its name; None if the program is none, or may be another one as well."""
-        by_path = "/" in program.argv[0]
+        by_path = "/" in program.argv[0] or program.argv[0] == UNKNOWN
         if (self.written.texts or program.given) and (script := self._own(program, state)):
             ran = self.scripted(script, program, state.fork(program.name))
             if by_path and self.written.text(program.argv[0], program.cwd):
