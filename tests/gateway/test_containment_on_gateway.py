@@ -367,7 +367,7 @@ def test_embedded_runs(real: downloads.Runtime, server: scripted_model.ScriptedM
         runtime.tidy()
         # The gateway of the tests before may still ask the same model about a command in the background.
         results = (request.texts("tool") for request in reversed(server.requests))
-        where, stolen = next(found for found in results if len(found) == 2 and "thief" not in found[0])  # noqa: PLR2004 - two calls
+        where, stolen = next(found for found in results if len(found) == 2 and "thief" not in found[0])
         assert where.startswith("user:["), turn.output
         assert namespace(os.getpid()) not in where
         assert stolen.count("REFUSED") == 4, stolen
