@@ -10,6 +10,7 @@ from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.languages import python_code, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.syntax import windows_shells
 
 MAX_CODE = 20_000
 READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read, **script_code.READERS}
@@ -42,6 +43,7 @@ LANGUAGES: dict[str, tuple[str, str]] = {
     "osascript": ("applescript", "e"),
     "powershell": ("powershell", ""),
     "pwsh": ("powershell", ""),
+    "cmd": ("powershell", ""),  # its commands have the same names there
     "Rscript": ("r", "e"),
     "R": ("r", "e"),
     "julia": ("julia", "eE"),
@@ -166,6 +168,18 @@ def _rails(program: ProgramRun) -> list[str]:
 
 
 def _powershell(program: ProgramRun) -> list[str]:
+    return [windows_shells.plain(text) for text in (_after_slash if program.name == "cmd" else _powershell_texts)(program)]
+
+
+def _after_slash(program: ProgramRun) -> list[str]:
+    """What `cmd /c` runs, or `/k`, which stays open after it."""
+    for at, word in enumerate(program.argv[1:], 1):
+        if word[:2].lower() in ("/c", "/k", "/r"):
+            return [" ".join((word[2:], *program.argv[at + 1 :])).strip()]
+    return []
+
+
+def _powershell_texts(program: ProgramRun) -> list[str]:
     argv = program.argv
     for at in range(1, len(argv) - 1):
         if _POWERSHELL.match(argv[at]):

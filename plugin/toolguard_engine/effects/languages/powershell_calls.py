@@ -31,6 +31,9 @@ _CMDLET = lazy_re.compile(r"[A-Za-z]{2,20}-[A-Za-z]\w{0,60}")
 _HERE = lazy_re.compile(r"(?i:[\w-]{1,60}\.(?:exe|bat|cmd|msi|ps1))")
 """Programs that are also looked for in the current folder."""
 
+_SWITCH = lazy_re.compile(r"/[A-Za-z]")
+"""An option as `cmd` has them."""
+
 _PROGRAM = lazy_re.compile(r"[a-z][\w.]*|.*[/\\].*")
 
 
@@ -52,6 +55,9 @@ def _given(run: ScriptRun, args: list[Value], *names: str) -> list[str]:
 
 def _removed(run: ScriptRun, args: list[Value], base: Value) -> Value:
     recursive = any(isinstance(arg, dict) and any(name.startswith("r") for name in arg) for arg in args)
+    switches = [arg for arg in args if isinstance(arg, str) and _SWITCH.fullmatch(arg)]
+    recursive = recursive or any(switch.lower() == "/s" for switch in switches)
+    args = [arg for arg in args if not (isinstance(arg, str) and arg in switches)]
     run.add(*(deeds.delete(path, recursive=recursive) for path in _given(run, args, "path", "literalpath")))
     return NOTHING
 
@@ -191,7 +197,7 @@ def _started(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def unknown_command(run: ScriptRun, name: str, words: list[Value]) -> Value:
     """A program that is started by its name, or a cmdlet."""
-    if _CMDLET.fullmatch(name):
+    if name.isupper() or _CMDLET.fullmatch(name):
         name = name.lower()
     if _PROGRAM.fullmatch(name) or "-" in name:
         run.add(deeds.run([name, *texts(*words)], feed(run.names[PIPED]) if PIPED in run.names else None))
@@ -225,7 +231,7 @@ _FUNCTIONS: dict[str, Act] = calls.rows(
     ("where-object where select-object select sort-object sort", _kept),
     ("set-itemproperty new-itemproperty sp", _property),
     ("join-path", _path),
-    ("resolve-path", calls.same),
+    ("resolve-path get-command gcm", calls.same),
     (
         "convertto-json convertfrom-json out-string",
         _converted,

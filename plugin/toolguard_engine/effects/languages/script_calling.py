@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages.code_deeds import write
@@ -28,6 +29,9 @@ _SWITCHES = word_set(
     "recurse r rec force fo f append raw usebasicparsing passthru verbose confirm whatif file directory name noprofile"
     " wait nonewline unique rf fr s l la"
 )
+_MODULE = lazy_re.compile(r"\A[A-Za-z][\w.]*+[/\\](?=[A-Za-z]+-?[A-Za-z]+\Z)")
+"""The module before the name of a cmdlet."""
+
 _OWN_NAME = frozenset({
     "name", "fullname", "path", "currentuserallhosts", "currentusercurrenthost", "allusersallhosts", "alluserscurrenthost",
 })  # fmt: skip
@@ -317,9 +321,9 @@ class CommandReader(CallReader):
 
     def commanded(self, at: int, end: int) -> tuple[Value, int]:
         """PowerShell: a command, its options and operands, up to the end of the statement."""
-        run, token = self.run, self.tokens[at]
-        called, at = (self.filled(token), at + 1) if token.kind == "string" else self.word(at, end)
-        name = text(called)
+        run = self.run
+        called, at = self._command_name(at, end)
+        name = _MODULE.sub("", text(called))
         args: list[Value] = []
         words: list[Value] = []
         options: dict[str, Value] = {}
@@ -347,11 +351,24 @@ class CommandReader(CallReader):
             else:
                 args.append(value)
         lower = name.lower()
+        if isinstance(called, Routine):
+            return run.invoke(called, args), at
         if isinstance(own := run.names.get(name, run.names.get(lower)), Routine):
             return run.invoke(own, args), at
         if lower in run.library.functions:
             return run.call(Library(lower), [*args, options], None), at
         return (run.library.command(run, name, words) if run.library.command else NOTHING), at
+
+    def _command_name(self, at: int, end: int) -> tuple[Value, int]:
+        """What a command is called by: a word, or a value behind `&`."""
+        token = self.tokens[at]
+        if token.kind == "string":
+            return self.filled(token), at + 1
+        if token.text == "(":
+            return self.bracketed(token, at, end)
+        if token.text[:1] == "$" and not is_path(token.text):
+            return self.lookup(token.text), at + 1
+        return self.word(at, end)
 
     def redirected(self, value: Value, at: int, end: int) -> int:
         """`> path`, `>> path`: what a command or an expression of PowerShell gives goes into a file."""

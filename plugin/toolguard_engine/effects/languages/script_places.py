@@ -209,6 +209,9 @@ class TokenReader:
     def primary(self, at: int, end: int) -> tuple[Value, int]:
         raise NotImplementedError
 
+    def bracketed(self, token: Token, at: int, end: int) -> tuple[Value, int]:
+        raise NotImplementedError
+
     def postfix(self, value: Value, at: int, end: int) -> tuple[Value, int]:
         raise NotImplementedError
 

@@ -274,9 +274,9 @@ class ScriptReader(CommandReader):
 
     def primary(self, at: int, end: int) -> tuple[Value, int]:
         token, run_command = self.tokens[at], self.run.library.command is not None
+        if run_command and at and self.is_sign(at - 1, end, "&", ".") and (token.kind == "string" or token.text[:1] in "($"):
+            return self.commanded(at, end)
         if token.kind == "string":
-            if run_command and at and self.is_sign(at - 1, end, "&"):
-                return self.commanded(at, end)
             return self.filled(token), at + 1
         if token.kind == "command":
             command = self.filled(token)

@@ -2,30 +2,85 @@
 
 from __future__ import annotations
 
+import re
+
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.place_names import word_set
 
-MAX_LOOKED_AT = 4_000
-"""Characters at the beginning of a command that are looked at."""
-
-_POWERSHELL = lazy_re.compile(
-    r"(?:^|[|;&({=]|\n)\s{0,40}(?:[A-Z][a-z]{1,12}-[A-Z][A-Za-z]{2,40}|(?i:iex|iwr|irm|ri|gci|gc|ac|saps)(?=[\s(])"
-    r"|(?i:del|rd|rmdir|type|copy|move|mv|cp|rm|ls|dir|cat)\s[^|;\n]{0,200}(?:[A-Za-z]:\\|\$HOME\\|\$env:|~\\))"
-    r"|>\s{0,9}(?:\$HOME|~)\\|\$env:[A-Za-z]|\[(?:[A-Za-z]{1,20}\.){0,4}[A-Za-z]{1,30}\]::[A-Za-z]"
+_APPROVED = word_set(
+    "add approve assert backup block build checkpoint clear close compare complete compress confirm connect convert"
+    " convertfrom convertto copy debug deny deploy disable disconnect dismount edit enable enter exit expand export find"
+    " foreach format get grant group hide import initialize install invoke join limit lock measure merge mount move new"
+    " open optimize out ping pop protect publish push read receive redo register remove rename repair request reset resize"
+    " resolve restart restore resume revoke save search select send set show skip sort split start step stop submit suspend"
+    " switch sync tee test trace unblock undo uninstall unlock unprotect unpublish unregister update use wait watch where"
+    " write"
 )
+"""The verbs that `Get-Verb` lists, and the few more that PowerShell's own cmdlets have."""
 
+_COMMANDS = lazy_re.compile(
+    r"[|;&({=}>\n][\s&.'\"({|;=}>!,]*+(?:(?:(?i:return)\s++)?(?:[A-Za-z][\w.]*+\\)?"
+    r"(?:(?P<verb>[A-Za-z]{2,13})-(?P<noun>[A-Za-z]{2,60}+)(?![-./\\\w])"
+    r"|(?P<short>(?i:iex|iwr|irm|ri|gci|gc|ac|saps|cmd(?:\.exe)?))(?=[\s('\"])"
+    r"|(?P<like>(?i:del|erase|rd|rmdir|ren|type|copy|move|mv|mi|cp|ci|rm|ls|dir|cat|clc|sc))(?=[\s'\"])))?"
+)
+"""What stands between two commands (after a comment too: `#> x`), and the first word of the second if it may be one of
+PowerShell. It matches without such a word too, so that no part is gone through twice."""
 
-_VARIABLE = lazy_re.compile(r"%([A-Za-z]{2,20})%(?=[\\/])")
+_PLACE = lazy_re.compile(r"\b[A-Za-z]:\\|\$HOME\\|\$env:|~\\", re.IGNORECASE)
+_OTHERS = lazy_re.compile(
+    r">[^\S\n]*+(?:\$(?i:HOME)|~)\\|\$(?i:env):[A-Za-z]|\[(?:[A-Za-z]{1,20}\.){0,4}[A-Za-z]{1,30}\]::[A-Za-z]"
+)
+_TEXT_CALLED = lazy_re.compile(r"[;{=\n][^\S\n]*+&[^\S\n]*+['\"($]")
+_VARIABLE = lazy_re.compile(r"%([A-Za-z]{2,20}(?=%[\\/])|USERPROFILE|HOMEPATH|(?:LOCAL)?APPDATA)%", re.IGNORECASE)
 """As `cmd` has them."""
+
+_TYPOGRAPHIC = {
+    **dict.fromkeys(map(ord, "\u2013\u2014\u2015"), "-"),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d\u201e"), '"'),
+}
+"""Dashes and quotes that PowerShell takes for the plain ones."""
+
+_ESCAPES = lazy_re.compile(r"(\"[^\"`]*+(?:`(?s:.)[^\"`]*+)*\"?|'[^']*+'?)|`(?=[A-Za-z-])")
 
 
 def as_powershell(command: str) -> str:
     """The command for PowerShell, if it may be written for a shell of Windows; else empty.
 
-    It is if cmdlets (`Get-Content`) or their short names begin a command, if it has `$env:X`, methods of .NET, paths of
-    Windows, or folders such as `%APPDATA%\\x`, which `cmd` fills in: its commands have the same names in PowerShell. A POSIX
-    shell has none of these, so it costs nothing to read them as well.
+    It is if cmdlets (`Get-Content`) or their short names begin a command, if it has `$env:X`, methods of .NET, a text that
+    is called (`& "x"`), paths of Windows, or folders such as `%APPDATA%\\x`, which `cmd` fills in: its commands have the
+    same names in PowerShell. A POSIX shell has none of these, so it costs nothing to read them as well.
     """
-    if _POWERSHELL.search(command, 0, MAX_LOOKED_AT):
-        return command
-    found, count = _VARIABLE.subn(r"$env:\1", command[:MAX_LOOKED_AT])
-    return found if count else ""
+    found, count = _VARIABLE.subn(r"$env:\1", command) if "%" in command else (command, 0)
+    return found if count or _OTHERS.search(command) or _begins(_unescaped(command)) else ""
+
+
+def plain(code: str) -> str:
+    """The code without signs that change nothing: a backtick before a letter of a name, typographic dashes and quotes."""
+    if not code.isascii():
+        code = code.translate(_TYPOGRAPHIC)
+    return _ESCAPES.sub(r"\1", code) if "`" in code else code
+
+
+def _unescaped(command: str) -> str:
+    """As `plain`, wherever quotes begin: a POSIX shell may see others."""
+    if not command.isascii():
+        command = command.translate(_TYPOGRAPHIC)
+    return command.replace("`", "")
+
+
+def _begins(command: str) -> bool:
+    """Whether a cmdlet or its short name begins a command."""
+    if "&" in command and _TEXT_CALLED.search("\n" + command):
+        return True
+    like = False
+    for match in _COMMANDS.finditer("\n" + command):
+        if match.lastgroup == "noun":
+            verb = match["verb"]
+            if verb.lower() in _APPROVED or (verb[0].isupper() and match["noun"][0].isupper()):
+                return True
+        elif match.lastgroup == "short":
+            return True
+        like = like or match.lastgroup == "like"
+    return like and _PLACE.search(command) is not None
