@@ -30,7 +30,7 @@ MODES = [
 FORMATS = [
     "mkfs.exfat -v /dev/sdb1", "mkfs.jfs -q -c /dev/sdb1", "mkfs.minix -3 -c /dev/sdb1", "mkfs.bfs -c /dev/sdb1",
     "mkfs.f2fs -l x -v /dev/sdb1", "mkfs.f2fs -c /dev/sdb1", "mkfs.xfs -c /dev/sdb1", "mkfs.btrfs -n /dev/sdb1",
-    "newfs -n /dev/sdb1", "newfs -l /dev/ada0p2", "newfs_apfs -v x /dev/disk2",
+    "newfs -n /dev/sdb1", "newfs -l /dev/ada0p2", "newfs_apfs -v x /dev/disk2", "mkfs.ext4 ''",
 ]  # fmt: skip
 READ = [
     "perl -F -pi -e s/a/b/ ~/.ssh/authorized_keys",

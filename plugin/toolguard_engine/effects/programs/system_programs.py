@@ -115,7 +115,7 @@ def _format(program: ProgramRun, where: Where) -> Iterator[Effect]:
     last = (named or values or [""])[-1]
     for path in dict.fromkeys((*named, *values)):
         found = place(path, where, program.cwd)
-        if path and (path == last or found == "device" or (found == "unknown" and path in named)):
+        if path == last or found == "device" or (found == "unknown" and path in named):
             yield effect_on("format", path, program, where)
 
 
