@@ -13,7 +13,7 @@ import pytest
 from effort import ALL
 from toolguard_engine.containment.rehearsed_changes import After, Before, RehearsedChange
 from toolguard_engine.server import overlay_changes, rehearsal_commit, unlinked_paths
-from toolguard_engine.server.rehearsal_commit import StaleError
+from toolguard_engine.server.rehearsal_commit import IncompleteError, StaleError
 
 ENTRIES = frozenset({"open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.symlink", "os.chmod", "os.utime"})
 """What changes files, as Python's audit hooks name it: the moments at which the process is killed."""
@@ -181,6 +181,34 @@ def test_a_link_put_in_the_way_leads_nowhere(tmp_path: Path) -> None:
     change = RehearsedChange(str(folder / "new"), Before(), After("file", 0o600, 1, 1, kept="made"))
     rehearsal_commit._apply(change, tmp_path)
     assert list(secret.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [b"\xff\xe9", ("\u4e2d" * 83).encode(), b"a" * 255])
+def test_any_name_can_be_made(tmp_path: Path, name: bytes) -> None:
+    folder, kept, made = tmp_path / "rehearsals", tmp_path / "rehearsals/kept", tmp_path / "made"
+    kept.mkdir(parents=True)
+    made.write_text("x")
+    file, link = tmp_path / os.fsdecode(name), tmp_path / "link"
+    changes = [
+        RehearsedChange(str(file), Before(), After("file", 0o600, 1, 1, kept=str(made))),
+        RehearsedChange(str(link), Before(), After("link", link=os.fsdecode(name))),
+    ]
+    rehearsal_commit.keep(changes, kept)
+    with rehearsal_commit.locked(folder):
+        assert rehearsal_commit.commit(folder, kept) == 2
+    assert file.read_text() == "x"
+    assert link.readlink() == Path(file.name)
+
+
+def test_a_step_that_fails_is_reported(scene: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, _, kept = scene
+
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(rehearsal_commit, "_put", refused)
+    with rehearsal_commit.locked(folder), pytest.raises(IncompleteError, match="real/changed: Operation not permitted"):
+        rehearsal_commit.commit(folder, kept)
 
 
 def _whiteout(path: Path) -> None:

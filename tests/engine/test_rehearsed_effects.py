@@ -97,6 +97,23 @@ def test_modes_links_and_credentials() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "mode", "is_seen"),
+    [
+        (Before("folder", mode=0o755), 0o777, True),
+        (Before("folder", mode=0o755), 0, True),
+        (Before("folder", mode=0o755), 0o555, False),
+        (Before("folder", mode=0o755), 0o700, False),
+        (Before(), 0o777, True),
+        (Before(), 0o1777, False),
+        (Before(), 0o755, False),
+    ],
+)
+def test_modes_of_folders(before: Before, mode: int, is_seen: bool) -> None:  # noqa: FBT001
+    found = _deeds(RehearsedChange(f"{WORK}/folder", before, After("folder", mode)))
+    assert [bool(deed.reason) for deed in found] == ([True] if is_seen else [])
+
+
+@pytest.mark.parametrize(
     ("path", "link", "target"),
     [
         (f"{WORK}/k", "../toolguard/key", f"{HOME}/.openclaw/toolguard/key"),

@@ -8,6 +8,7 @@ text turns into something unreadable.
 from __future__ import annotations
 
 import shlex
+import stat
 from collections.abc import Callable, Iterator
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
@@ -24,6 +25,10 @@ _OPEN_MODES = 0o7002
 """Of a file that everybody may change, or that runs as its owner."""
 
 GONE = "a file of the user's, which is nowhere else"
+_USED_BY_OWNER = stat.S_IRUSR | stat.S_IXUSR
+
+OPENED = "everybody can change what is in it then"
+CLOSED = "its owner cannot use it then"
 KEPT = "it is read-only for commands"
 UNREADABLE = "it was a text, and is none any more"
 
@@ -83,11 +88,26 @@ def _made(change: RehearsedChange, where: Where, content: Content) -> Iterator[R
         verb = "writes" if before.what == "nothing" else "changes"
         call = Call("write", {"path": path, "content": data.decode("utf-8", "replace")}, cwd=where.cwd)
         yield RehearsedDeed(f"{verb} {shown}", "write", path, call, _lost(change, data, where, content))
-    if after.what == "file" and (after.mode & _OPEN_MODES) and after.mode != before.mode:
+    if _is_mode_seen(change):
+        is_lost = before.what == "folder" and before.mode & _USED_BY_OWNER & ~after.mode
+        reason = "" if after.what == "file" else CLOSED if is_lost else OPENED
         yield RehearsedDeed(
             f"sets the mode of {shown} to {after.mode:o}", "permissions", path,
-            _command(f"chmod {after.mode:o} -- {quoted}", where),
+            _command(f"chmod {after.mode:o} -- {quoted}", where), reason,
         )  # fmt: skip
+
+
+def _is_mode_seen(change: RehearsedChange) -> bool:
+    """Whether a person has to see it: a file or a folder that is opened, and a folder that its owner cannot use any more. A
+    sticky folder, such as a temporary one, is open to everybody without harm."""
+    before, after = change.before, change.after
+    if after.what not in ("file", "folder") or after.mode == before.mode:
+        return False
+    if after.what == "file":
+        return bool(after.mode & _OPEN_MODES)
+    if before.what == "folder" and before.mode & _USED_BY_OWNER & ~after.mode:
+        return True
+    return bool(after.mode & stat.S_IWOTH and not after.mode & stat.S_ISVTX)
 
 
 def _lost(change: RehearsedChange, data: bytes, where: Where, content: Content) -> str:

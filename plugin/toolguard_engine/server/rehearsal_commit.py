@@ -28,12 +28,18 @@ LOCK = "lock"
 JOURNAL = "journal.json"
 MAX_JOURNAL = 64_000_000
 BLOCK = 1 << 20
+MAX_NAMED = 5
 _OF_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
-_SUFFIX = ".toolguard-new"
+_BESIDE = ".toolguard-"
+"""What the name of a new file begins with until it is in place; a number follows, so any name has room for it."""
 
 
 class StaleError(Exception):
     """What is to be changed is not what it was when the command ran; nothing was done."""
+
+
+class IncompleteError(Exception):
+    """Some of the changes could not be made although all had been checked; the text says which."""
 
 
 class CommitJournal(msgspec.Struct, frozen=True):
@@ -63,7 +69,7 @@ def keep(changes: list[RehearsedChange], into: Path) -> None:
             name = str(number)
             _copy(after.kept, into / name)
             after = msgspec.structs.replace(after, kept=name)
-        kept.append(msgspec.structs.replace(change, after=after))
+        kept.append(_as_text(msgspec.structs.replace(change, after=after)))
     atomic.replace(into / JOURNAL, msgspec.json.encode(CommitJournal(kept)))
     _sync_folder(into)
 
@@ -90,7 +96,19 @@ def _ordered(changes: list[RehearsedChange]) -> list[RehearsedChange]:
 
 def read(kept: Path) -> CommitJournal:
     """Raises `OSError` and `ValueError`."""
-    return _JOURNALS.decode(atomic.read_bounded(kept / JOURNAL, MAX_JOURNAL))
+    found = _JOURNALS.decode(atomic.read_bounded(kept / JOURNAL, MAX_JOURNAL))
+    return CommitJournal([_as_paths(change) for change in found.changes])
+
+
+def _as_text(change: RehearsedChange) -> RehearsedChange:
+    """With a sign for each byte of its paths: JSON takes no name that is not UTF-8."""
+    path, link = (os.fsencode(each).decode("latin-1") for each in (change.path, change.after.link))
+    return msgspec.structs.replace(change, path=path, after=msgspec.structs.replace(change.after, link=link))
+
+
+def _as_paths(change: RehearsedChange) -> RehearsedChange:
+    path, link = (os.fsdecode(each.encode("latin-1")) for each in (change.path, change.after.link))
+    return msgspec.structs.replace(change, path=path, after=msgspec.structs.replace(change.after, link=link))
 
 
 def is_current(journal: CommitJournal, since: int | None = None) -> bool:
@@ -117,15 +135,29 @@ def check(journal: CommitJournal, since: int | None) -> None:
 
 def commit(folder: Path, kept: Path, since: int | None = None) -> int:
     """Makes the changes that are kept in a folder, under the lock. Returns their number. Raises `StaleError`, `OSError` and
-    `ValueError`; then nothing has changed."""
+    `ValueError`; then nothing has changed; and `IncompleteError`."""
     journal = read(kept)
     check(journal, since)
+    _check_rights(journal)
     (folder / COMMITTING).mkdir(exist_ok=True)
     at = folder / COMMITTING / f"{os.getpid()}-{kept.name}"
     kept.rename(at)
     _sync_folder(folder / COMMITTING)
-    _make(folder, at, journal)
+    try:
+        failed = _make(folder, at, journal)
+    except OSError as error:
+        raise IncompleteError(f"{error}; the next command that is rehearsed goes on with it") from error
+    if failed:
+        raise IncompleteError("; ".join(failed[:MAX_NAMED]))
     return sum(change.before.what != "folder" or change.before.mode != change.after.mode for change in journal.changes)
+
+
+def _check_rights(journal: CommitJournal) -> None:
+    """Raises `OSError` where a folder does not take the change."""
+    made = {change.path for change in journal.changes if change.after.what == "folder"}
+    for above in {os.path.dirname(change.path) for change in journal.changes}.difference(made):
+        if os.stat(above).st_uid != os.getuid() and not os.access(above, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "it cannot be changed", above)
 
 
 def finish(folder: Path) -> int:
@@ -141,30 +173,36 @@ def finish(folder: Path) -> int:
     return len(begun)
 
 
-def _make(folder: Path, at: Path, journal: CommitJournal) -> None:
-    for change in journal.changes:
-        _apply(change, at)
-    for change in reversed(journal.changes):  # last: what lies in a folder could not be made if it is read-only
-        if change.after.what == "folder":
-            _set_mode(change)
+def _make(folder: Path, at: Path, journal: CommitJournal) -> list[str]:
+    """Returns what could not be done."""
+    failed = [_apply(change, at) for change in journal.changes]
+    folders = [change for change in reversed(journal.changes) if change.after.what == "folder"]
+    failed += map(_set_mode, folders)  # last: what lies in a folder could not be made if it is read-only
     (folder / DONE).mkdir(exist_ok=True)
     gone = folder / DONE / at.name
     at.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
+    return [each for each in failed if each]
 
 
-def _apply(change: RehearsedChange, at: Path) -> None:
-    """Leaves alone what is already done, and what something else has changed since the commit began. Raises `OSError` where
-    the disk does not take it: then it is tried again."""
+def _apply(change: RehearsedChange, at: Path) -> str:
+    """Leaves alone what is already done, and what something else has changed since the commit began. Returns why it could
+    not be done. Raises `OSError` where the disk does not take it: then it is tried again."""
     try:
         with unlinked_paths.parent(change.path) as (folder, name):
             now = unlinked_paths.before_in(folder, name)
-            if not _is_done(change, now, folder, name) and _is_as_before(change, now):
-                _make_writable(folder)
-                _replace(change.after, now, folder, name, at)
+            if _is_done(change, now, folder, name):
+                return ""
+            if not _is_as_before(change, now):
+                return f"{change.path}: something else has changed it"
+            _make_writable(folder)
+            _replace(change.after, now, folder, name, at)
     except OSError as error:
         if error.errno in _OF_DISK:
             raise
+        # what is to be gone, and lies in a folder that is
+        return "" if change.after.what == "nothing" and error.errno == errno.ENOENT else f"{change.path}: {error.strerror}"
+    return ""
 
 
 def _make_writable(folder: int) -> None:
@@ -189,7 +227,7 @@ def _replace(after: After, now: Before, folder: int, name: str, at: Path) -> Non
 
 
 def _put(after: After, folder: int, name: str, at: Path) -> None:
-    beside = f".{name[:100]}{_SUFFIX}"
+    beside = f"{_BESIDE}{after.kept}"
     with suppress(FileNotFoundError):
         os.unlink(beside, dir_fd=folder)  # of a commit that was killed
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
@@ -202,9 +240,13 @@ def _put(after: After, folder: int, name: str, at: Path) -> None:
     os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _set_mode(change: RehearsedChange) -> None:
-    with suppress(OSError), unlinked_paths.parent(f"{change.path}/.") as (folder, _):
-        os.fchmod(folder, change.after.mode)
+def _set_mode(change: RehearsedChange) -> str:
+    try:
+        with unlinked_paths.parent(f"{change.path}/.") as (folder, _):
+            os.fchmod(folder, change.after.mode)
+    except OSError as error:
+        return f"{change.path}: {error.strerror}"
+    return ""
 
 
 def _is_done(change: RehearsedChange, now: Before, folder: int, name: str) -> bool:

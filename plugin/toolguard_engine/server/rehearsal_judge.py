@@ -41,12 +41,16 @@ def judged(
     where = Where(host.home, worked_in, worked_in, host.state_dir)
     found: list[tuple[int, str, tuple[str, str]]] = []
     for deed in rehearsed_effects.deeds(changes, opened, where, plan.revealed, _content):
-        verdict = guard.weigh(replace(deed.call, agent=plan.agent))
+        call = replace(
+            deed.call, agent=plan.agent, params={name: _readable(each) for name, each in deed.call.params.items()}
+        )
+        verdict = guard.weigh(call)
+        words, path = _readable(deed.words), _readable(deed.path)
         if verdict.decision == "block":
-            return JudgedRehearsal([], [], f"it {deed.words}: {verdict.reason}")
+            return JudgedRehearsal([], [], f"it {words}: {verdict.reason}")
         if verdict.decision == "hold" or deed.reason:
-            text = f"{deed.words} ({_bare(verdict.reason) or deed.reason})"
-            found.append((-verdict.score, text, (deed.kind, deed.path)))
+            text = f"{words} ({_bare(verdict.reason) or deed.reason})"
+            found.append((-verdict.score, text, (deed.kind, path)))
     found.sort(key=lambda each: each[0])
     return JudgedRehearsal([text for _, text, _ in found], [done for _, _, done in found])
 
@@ -59,6 +63,11 @@ def _workspace(named: str, host: Host) -> str:
     if not named or is_around or inside.rstrip("/").lower() in PERSONAL_FOLDERS:
         return f"{host.state_dir}/workspace"
     return named
+
+
+def _readable(text: str) -> str:
+    """Names of files need not be UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _bare(reason: str) -> str:

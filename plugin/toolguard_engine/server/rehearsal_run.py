@@ -21,7 +21,7 @@ import msgspec
 from toolguard_engine.containment.rehearsed_changes import RehearsedChange
 from toolguard_engine.server import mounted_folders, overlay_changes, rehearsal_commit, rehearsal_files, rehearsal_room
 from toolguard_engine.server.overlay_changes import TooMuchError
-from toolguard_engine.server.rehearsal_commit import StaleError
+from toolguard_engine.server.rehearsal_commit import IncompleteError, StaleError
 from toolguard_engine.server.rehearsal_files import HELD, PLAN, RECORD, SETTINGS, HeldRehearsal, RehearsalPlan
 from toolguard_engine.server.rehearsal_room import Ended, RehearsalError, RehearsalRoom
 from toolguard_engine.stores import atomic
@@ -87,6 +87,8 @@ def committed(folder: Path, own: Path, serial: str) -> int:
         except StaleError:
             shutil.rmtree(held, ignore_errors=True)
             return failed(rehearsal_texts.STALE)
+        except IncompleteError as error:
+            return failed(rehearsal_texts.incomplete(str(error)))
     sys.stdout.write(f"{rehearsal_texts.made(count)}\n")
     return record.code
 
@@ -150,6 +152,8 @@ def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: 
             _hold(own, new, HeldRehearsal(effects, is_whole, secrets.token_hex(8), ended.code, done))
     except StaleError:
         return failed(rehearsal_texts.STALE)
+    except IncompleteError as error:
+        return failed(rehearsal_texts.incomplete(str(error)))
     finally:
         shutil.rmtree(new, ignore_errors=True)
     return failed(rehearsal_texts.held(effects))

@@ -53,5 +53,9 @@ def not_done(why: str) -> str:
     return f"toolguard: {printable.plain(why)}; none of its changes were made"
 
 
+def incomplete(why: str) -> str:
+    return f"toolguard: some of its changes could not be made, the others were: {printable.plain(why)}"
+
+
 def forbidden(what: str) -> str:
     return f"toolguard: none of its changes were made, and nobody can allow them: {printable.plain(what)}"
