@@ -320,3 +320,10 @@ def test_a_call_with_more_paths_than_are_followed_is_held(number: int, last: str
     found = guard.weigh(Call("read_multiple_files", {"paths": paths}, cwd="/home/u/work"))
     assert found.decision == decision
     assert ("more paths than can be followed" in found.reason) == (decision == "hold")
+
+
+@each_row("others", [{"a": ["x"] * 10_100}, {"files": [""] * 10_100}, {f"a{number}": 1 for number in range(10_100)}])
+def test_no_number_of_other_values_hides_a_path(others: dict[str, object]) -> None:
+    guard = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), packs.load())
+    found = guard.weigh(Call("write", {**others, "path": "/home/u/.openclaw/toolguard/off", "content": ""}))
+    assert found.decision == "block"

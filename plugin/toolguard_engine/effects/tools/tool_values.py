@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -51,7 +50,8 @@ _BLOB = lazy_re.compile(r"[/=][A-Za-z0-9+_%-]{200,}+={0,2}(?:$|[&#/?])")
 
 
 def path_texts(value: Any, depth: int = MAX_DEPTH, most: int = 4 * MAX_ITEMS) -> Iterator[str]:
-    """The texts, also nested ones, under a key that names a path. `most`: the number of values that are searched."""
+    """The texts, also nested ones, under a key that names a path. `most`: the number of values that are searched; those right
+    under such a key come first, so that no number of others hides them."""
     waiting: list[tuple[Any, bool, int]] = [(value, False, 0)]
     while waiting and most > 0:
         most -= 1
@@ -62,10 +62,16 @@ def path_texts(value: Any, depth: int = MAX_DEPTH, most: int = 4 * MAX_ITEMS) ->
         elif level > depth:
             continue
         elif isinstance(item, dict):
-            parts = [(part, _is_path_key(key), level + 1) for key, part in islice(item.items(), most)]
-            waiting += reversed(parts)
+            parts = [(part, _is_path_key(key), level + 1) for key, part in item.items()]
+            if len(parts) > 1:
+                parts.sort(key=_comes_later)
+            waiting += reversed(parts[:most])
         elif isinstance(item, list):
             waiting += [(part, named_so, level + 1) for part in reversed(item[:most])]
+
+
+def _comes_later(part: tuple[Any, bool, int]) -> bool:
+    return not (part[1] and isinstance(part[0], str))
 
 
 def _is_path_key(key: Any) -> bool:
