@@ -170,6 +170,23 @@ def test_another_folder_is_asked_about_where_it_matters(owner: Owner) -> None:
     assert owner.is_asked(owner.call("git push -f origin main", cwd=str(owner.work / "other")))
 
 
+@pytest.mark.parametrize("command", ["rm -rf ~/photos", "git push -f origin main", UPLOAD])
+@pytest.mark.parametrize(
+    "changed",
+    [{"env": {"https_proxy": "evil.example", "GIT_DIR": "x"}}, {"host": "node"}, {"node": "b"}, {"elevated": True}],
+)
+def test_another_machine_user_or_environment_is_asked_about(owner: Owner, command: str, changed: dict[str, Any]) -> None:
+    owner.answer(owner.call(command))
+    assert owner.is_covered(owner.call({"command": command, "timeout": 5}))
+    assert owner.is_asked(owner.call({"command": command, **changed}))
+
+
+def test_what_is_sent_from_another_folder_is_asked_about(owner: Owner) -> None:
+    owner.answer(owner.call(UPLOAD))
+    (owner.work / "other").mkdir()
+    assert owner.is_asked(owner.call(UPLOAD, cwd=str(owner.work / "other")))
+
+
 def test_a_link_that_leads_elsewhere_by_now_is_asked_about(owner: Owner, tmp_path: Path) -> None:
     (tmp_path / "old").symlink_to(tmp_path / "photos")
     owner.answer(owner.call("rm -rf ~/old/"))

@@ -142,7 +142,7 @@ def _means_no_more(grant: SessionGrant, now: Meaning) -> bool:
 
 def _is_of_words(key: HeldAlike) -> bool:
     """Whether it may mean something else in another folder."""
-    return key.exact or not key.place
+    return key.exact or key.place in ("", "unknown", "remote")
 
 
 def _is_same_place(effect: MeantEffect, before: Meaning) -> bool:

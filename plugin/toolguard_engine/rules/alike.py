@@ -45,6 +45,9 @@ that is not known."""
 _BESIDE = program_catalogue.programs("safe_reader")
 """Programs that only read or print: they change nothing about what the others do."""
 
+_ORDINARY_PARAMETERS = frozenset({"command", "workdir", "timeout", "yieldMs", "background"})
+"""Parameters of a command that do not say where or as whom it runs, nor set variables; the folder is compared anyway."""
+
 _BY_ADDRESS = frozenset({"web_fetch"})
 """Tools, other than commands, whose address says where they act."""
 
@@ -57,6 +60,8 @@ def of(found: Judgement, reading: CallReading) -> tuple[HeldAlike, ...]:
         return ()
     keys = {*_of_matches(found, reading, whole), *_beyond(found, reading, whole)}
     keys |= {HeldAlike(rule.id, about=whole, exact=True) for rule in found.severe}
+    if reading.executes and not reading.params.keys() <= _ORDINARY_PARAMETERS:
+        keys = {structs.replace(key, about=whole, exact=True) for key in keys}
     kept = _without_repeats({_with_client(key, reading) for key in keys})
     return tuple(kept) if len(kept) <= MAX_ALIKE and all(map(_is_kept, kept)) else ()
 
