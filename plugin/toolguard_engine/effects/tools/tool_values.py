@@ -50,7 +50,7 @@ _BLOB = lazy_re.compile(r"[/=][A-Za-z0-9+_%-]{200,}+={0,2}(?:$|[&#/?])")
 
 
 def path_texts(value: Any, depth: int = MAX_DEPTH, most: int = 4 * MAX_ITEMS) -> Iterator[str]:
-    """The texts, also nested ones, under a key that names a path. `most`: the number of values that are searched; those right
+    """The texts, also nested ones, under a key that names a path. `most`: how many values are searched; those right
     under such a key come first, so that no number of others hides them."""
     waiting: list[tuple[Any, bool, int]] = [(value, False, 0)]
     while waiting and most > 0:
