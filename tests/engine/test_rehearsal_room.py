@@ -16,7 +16,7 @@ import pytest
 
 import room_stage
 from room_stage import RoomStage
-from toolguard_engine.server import mounted_folders
+from toolguard_engine.server import mounted_folders, rehearsal_room
 from toolguard_engine.server.rehearsal_room import RehearsalError
 
 RUN = """
@@ -102,6 +102,8 @@ def test_what_is_seen(stage: RoomStage) -> None:
     seen = _rehearsed(stage, "cat ~/.ssh/id_ed25519; ls ~/.aws; kill -TERM $$", ".ssh", ".aws")[1]
     assert seen["opened"] == [str(stage.home / ".ssh/id_ed25519")]
     assert seen["code"] == -15
+    stage.shell("mkdir -p ~/.aws/sso/cache; echo x > ~/.aws/sso/cache/token")
+    assert _rehearsed(stage, "cat ~/.aws/sso/cache/token", ".aws")[1]["opened"] == [str(stage.home / ".aws/sso/cache/token")]
 
 
 def test_no_server_of_this_machine_is_reached(stage: RoomStage) -> None:
@@ -123,6 +125,16 @@ def test_no_server_of_this_machine_is_reached(stage: RoomStage) -> None:
             assert "\n/run/" not in printed
     finally:
         shutil.rmtree(folder)
+
+
+def test_what_cannot_be_watched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearsal_room, "MAX_WATCHED", 3)
+    few, many = tmp_path / "few", tmp_path / "many"
+    few.mkdir()
+    (many / "a/b").mkdir(parents=True)
+    handle, watched, missed = rehearsal_room._watch([str(few), str(tmp_path / "absent"), str(many)])
+    os.close(handle)
+    assert (list(watched.values()), missed) == ([str(few), str(many), str(many / "a")], [str(many)])
 
 
 def test_where_the_kernel_does_not_let_it(stage: RoomStage) -> None:

@@ -7,6 +7,8 @@ which mounts, starts the command, and keeps the room until the caller has looked
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
 import os
 import signal
@@ -51,13 +53,15 @@ class RehearsalRoom(NamedTuple):
 
 class Ended(NamedTuple):
     """`code`: as `Popen.returncode`; `network`: it looked for something outside; `left`: it started what goes on; `opened`:
-    credentials that it opened; `uppers`: where the changes below each root are, until the room is left."""
+    credentials that it opened; `uppers`: where the changes below each root are, until the room is left; `unwatched`:
+    credentials of which it is not known whether it opened them."""
 
     code: int
     network: bool
     left: bool
     opened: list[str]
     uppers: list[str]
+    unwatched: list[str]
 
 
 @contextmanager
@@ -93,7 +97,7 @@ def _ended(report: int, plan: RehearsalRoom) -> Ended:
         raise RehearsalError(found["error"])
     held = f"/proc/{pid}/fd/{found['store']}"
     uppers = [f"{held}/u{number}" for number in range(len(plan.roots))]
-    return Ended(found["code"], found["network"], found["left"], found["opened"], uppers)
+    return Ended(found["code"], found["network"], found["left"], found["opened"], uppers, found["unwatched"])
 
 
 def _in_child(work: Any) -> None:
@@ -141,13 +145,15 @@ def _hold(plan: RehearsalRoom, sockets: list[str], argv: list[str], cwd: str, te
     except OSError as error:
         _tell(telling, {"error": _words(error)})
         os._exit(FAILED)
-    watch = _watch(plan.watched)
+    handle, watched, missed = _watch(plan.watched)
     before = _counted()
     started = os.fork()
     if started == 0:
         _in_child(lambda: _become(argv, cwd))
     code, left = _awaited(started)
-    found = {"code": code, "left": left, "network": _counted() > before, "opened": _opened(watch), "store": store}
+    opened = _opened(handle, watched)
+    seen = {"network": _counted() > before, "opened": opened, "unwatched": missed}
+    found = {"code": code, "left": left, **seen, "store": store}
     _tell(telling, found)
     os.read(kept, 1)
     os._exit(0)
@@ -240,17 +246,36 @@ def _counted() -> int:
 
 IN_OPEN, IN_ISDIR, IN_NONBLOCK, IN_CLOEXEC = 0x20, 0x40000000, 0o4000, 0o2000000
 _EVENT = 16
+MAX_WATCHED = 4000
+"""Folders and files."""
+_NOT_READ = frozenset({errno.ENOENT, errno.EACCES, errno.ENOTDIR})
+"""What cannot be watched because no command of the user's can open it either."""
 
 
-def _watch(paths: list[str]) -> tuple[int, dict[int, str]]:
-    """Notices which of these files, or which files in these folders, are opened."""
+def _watch(paths: list[str]) -> tuple[int, dict[int, str], list[str]]:
+    """Notices which of these files, or which files in these folders and those below, are opened. Returns also those of the
+    paths of which not all can be watched."""
     handle = libc.inotify_init1(IN_NONBLOCK | IN_CLOEXEC)
-    watched = ((libc.inotify_add_watch(handle, os.fsencode(path), IN_OPEN), path) for path in paths if handle >= 0)
-    return handle, {number: path for number, path in watched if number >= 0}
+    watched: dict[int, str] = {}
+    missed: list[str] = []
+    for path in paths:
+        for each in _with_folders(path):
+            number = libc.inotify_add_watch(handle, os.fsencode(each), IN_OPEN) if len(watched) < MAX_WATCHED else -1
+            if number >= 0:
+                watched[number] = each
+            elif len(watched) >= MAX_WATCHED or ctypes.get_errno() not in _NOT_READ:
+                missed.append(path)
+                break
+    return handle, watched, missed
 
 
-def _opened(watch: tuple[int, dict[int, str]]) -> list[str]:
-    handle, paths = watch
+def _with_folders(path: str) -> Iterator[str]:
+    yield path
+    for folder, names, _ in os.walk(path):
+        yield from (f"{folder}/{name}" for name in names if not os.path.islink(f"{folder}/{name}"))
+
+
+def _opened(handle: int, paths: dict[int, str]) -> list[str]:
     data = b""
     with suppress(OSError):
         while more := os.read(handle, 65_536):
