@@ -93,6 +93,12 @@ HARMFUL = [
     "cmd /c rd /s /q C:\\Users\\ada\\Documents",
     'cmd.exe /d /s /c "rd /s /q C:\\Users\\ada\\Documents"',
     "CMD /C RD /S /Q C:\\Users\\ada\\Documents",
+    'cmd /c "echo x & rd /s /q C:\\Users\\ada\\Documents"',
+    "cmd /c r^d /s /q C:\\Users\\ada\\Documents",
+    "cmd /q/c rd /s /q C:\\Users\\ada\\Documents",
+    "cmd //c rd /s /q C:\\Users\\ada\\Documents",
+    "C:\\Windows\\System32\\cmd.exe /c rd /s /q C:\\Users\\ada\\Documents",
+    "Start-Process cmd -ArgumentList '/c rd /s /q C:\\Users\\ada\\Documents'",
     "cmd /k erase /s /q C:\\Users\\ada\\Documents",
 ]
 
@@ -165,9 +171,16 @@ HONEST = [
     "cmd /c rd /s /q node_modules",
     "cmd /c npm test",
     "cmd /c echo hi",
+    'cmd /c "cd src & npm test"',
+    "C:\\Python312\\python.exe .\\x.py",
     "echo %USERPROFILE%",
     "rd empty",
 ]
+FOR_CMD = [
+    '"C:\\Windows\\System32\\cmd.exe" /c rd /s /q C:\\Users\\ada\\Documents',
+    "%COMSPEC% /c rd /s /q C:\\Users\\ada\\Documents",
+]
+"""PowerShell does not run these."""
 
 POSIX = [
     "apt-get update",
@@ -196,6 +209,11 @@ def decisions(command: str) -> set[str]:
 @each_row("command", HARMFUL)
 def test_harmful_commands_are_held(command: str) -> None:
     assert "allow" not in decisions(command)
+
+
+@each_row("command", FOR_CMD)
+def test_harmful_commands_for_cmd_alone_are_held(command: str) -> None:
+    assert GUARD.weigh(Call("exec", {"command": command}, cwd="/home/ada/work")).decision != "allow"
 
 
 @each_row("command", HONEST)

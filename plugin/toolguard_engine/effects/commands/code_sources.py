@@ -79,6 +79,9 @@ WITH_VALUE = frozenset(
 """Options whose value may be the next word. Any other word that is not an option is the script and ends the options."""
 
 _POWERSHELL = lazy_re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGNORECASE)
+_SLASH_C = lazy_re.compile(r"(?:/[A-Za-z](?::\w{1,9})?){0,9}?//?[ckrCKR]")
+"""Also behind other options: `cmd /q/c`. MSYS doubles the slash."""
+
 _ENCODED = lazy_re.compile(r"[-/](?:e|ec|en|enc[a-z]{0,15})\Z", re.IGNORECASE)
 
 
@@ -172,11 +175,12 @@ def _powershell(program: ProgramRun) -> list[str]:
 
 
 def _after_slash(program: ProgramRun) -> list[str]:
-    """What `cmd /c` runs, or `/k`, which stays open after it."""
+    """What `cmd /c` runs, or `/k`, which stays open after it; without them, what it is fed."""
     for at, word in enumerate(program.argv[1:], 1):
-        if word[:2].lower() in ("/c", "/k", "/r"):
-            return [" ".join((word[2:], *program.argv[at + 1 :])).strip()]
-    return []
+        if found := _SLASH_C.match(word):
+            return [windows_shells.from_cmd(" ".join((word[found.end() :], *program.argv[at + 1 :])).strip())]
+    text = program.stdin_text
+    return [windows_shells.from_cmd(text)] if text else []
 
 
 def _powershell_texts(program: ProgramRun) -> list[str]:

@@ -197,6 +197,7 @@ def _started(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def unknown_command(run: ScriptRun, name: str, words: list[Value]) -> Value:
     """A program that is started by its name, or a cmdlet."""
+    name = name.replace("\\", "/")
     if name.isupper() or _CMDLET.fullmatch(name):
         name = name.lower()
     if _PROGRAM.fullmatch(name) or "-" in name:

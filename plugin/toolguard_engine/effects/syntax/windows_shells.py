@@ -31,9 +31,14 @@ _PLACE = lazy_re.compile(r"\b[A-Za-z]:\\|\$HOME\\|\$env:|~\\", re.IGNORECASE)
 _OTHERS = lazy_re.compile(
     r">[^\S\n]*+(?:\$(?i:HOME)|~)\\|\$(?i:env):[A-Za-z]|\[(?:[A-Za-z]{1,20}\.){0,4}[A-Za-z]{1,30}\]::[A-Za-z]"
 )
+_PROGRAM = lazy_re.compile(r"\s{0,40}\"?(?:[A-Za-z]:\\|(?P<shell>%COMSPEC%\"?))", re.IGNORECASE)
+"""Begins with the path of a program, which `cmd` may have in quotes."""
+
 _TEXT_CALLED = lazy_re.compile(r"[;{=\n][^\S\n]*+&[^\S\n]*+['\"($]")
 _VARIABLE = lazy_re.compile(r"%([A-Za-z]{2,20}(?=%[\\/])|USERPROFILE|HOMEPATH|(?:LOCAL)?APPDATA)%", re.IGNORECASE)
 """As `cmd` has them."""
+
+_SEPARATOR = lazy_re.compile(r"(?<!&)&(?!&)")
 
 _TYPOGRAPHIC = {
     **dict.fromkeys(map(ord, "\u2013\u2014\u2015"), "-"),
@@ -53,6 +58,8 @@ def as_powershell(command: str) -> str:
     same names in PowerShell. A POSIX shell has none of these, so it costs nothing to read them as well.
     """
     found, count = _VARIABLE.subn(r"$env:\1", command) if "%" in command else (command, 0)
+    if program := _PROGRAM.match(found):
+        return f"& cmd{found[program.end() :]}" if program["shell"] else f"& {found}"
     return found if count or _OTHERS.search(command) or _begins(_unescaped(command)) else ""
 
 
@@ -61,6 +68,12 @@ def plain(code: str) -> str:
     if not code.isascii():
         code = code.translate(_TYPOGRAPHIC)
     return _ESCAPES.sub(r"\1", code) if "`" in code else code
+
+
+def from_cmd(text: str) -> str:
+    """A command for `cmd` as PowerShell has it: no carets, `;` between commands, variables as `$env:X`."""
+    text = _VARIABLE.sub(r"$env:\1", text.replace("^", "")) if "^" in text or "%" in text else text
+    return _SEPARATOR.sub(";", text).lstrip("@")
 
 
 def _unescaped(command: str) -> str:
