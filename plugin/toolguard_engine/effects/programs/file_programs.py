@@ -223,8 +223,8 @@ _MEDIA = (
 
 
 def _outputs(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    """Programs that write to a path that an option names."""
-    for path in program.words.named("output"):
+    """Programs that write to a path that an option names, or to their last word."""
+    for path in program.words.named("output", "target"):
         yield from write_effects(path.text, program, where)
 
 
@@ -349,7 +349,7 @@ PROGRAMS: dict[str, Act] = _aliased({
     "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
     **dict.fromkeys(_GPG, _crypted), "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted,
     "mcrypt": _crypted, "git": _git, "cmake": _cmake,
-    "less": _outputs,
+    "less": _outputs, "xxd": _outputs, **dict.fromkeys(manual_catalogue.aliases("base64"), _outputs),
 }  # fmt: skip
 
 

@@ -28,8 +28,9 @@ _WIDE = frozenset(["root", "home", "system", "credentials"])
 
 
 def _shows(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Also of a file with names, since a name that does not exist is printed as an error."""
     words = program.words
-    read = [*words.texts, *(word.text for word in words.named("input"))]
+    read = [*words.texts, *(word.text for word in words.named("input", "names"))]
     yield from secrets_read(dict.fromkeys(read), program, where)
 
 
