@@ -367,3 +367,8 @@ def test_revoked_by_a_person(owner: Owner) -> None:
     assert store.revoke("s-none") is None
     assert store.revoke(grant.id) == grant
     assert owner.is_asked(call)
+
+
+@pytest.mark.parametrize("client", ["acli", "argocd", "podman-compose", "velero"])
+def test_naming_a_client_does_not_make_its_arguments_known(owner: Owner, client: str) -> None:
+    assert owner.guard.judge(owner.call(f"{client} run 'rm -rf ~/Documents'")).code == "rule.filesystem.delete-recursive"

@@ -26,7 +26,7 @@ from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import redact_text
 
-_CLIENTS = program_catalogue.programs("context_client")
+_CLIENTS = program_catalogue.programs("context_client") | program_catalogue.words("context_client")
 _ORDINARY_OPTIONS: dict[frozenset[str], frozenset[str]] = {
     program_catalogue.programs("curl"): frozenset({
         "--compressed", "--connect-timeout", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode",
