@@ -24,6 +24,15 @@ FILES = {
     "by-data.py": b"from pathlib import Path\nfor name in open('steps'):\n    Path(Path.home() / name.strip()).unlink()\n",
     "by-data.js": b"const fs = require('fs');\nfs[process.argv[2]](process.argv[3]);\nrequire(process.argv[4]);\n",
     "plain.js": b"const fs = require('fs');\nconsole.log(fs.readFileSync('a.json', 'utf8'));\n",
+    "code.cfg": b"import os\ngetattr(os, open('n').read())()\n",
+    "as-shell.py": b"#!/bin/sh\nimport os\ngetattr(os, open('n').read())()\n",
+    "dict.py": b"import os\nos.__dict__[open('n').read()]('x')\n",
+    "index.js": b"const fs = require('fs');\nfor (const n of names) fs[n]('x');\n",
+    "method.rb": b"names.each { |n| File.method(n).call('x') }\n",
+    "called.php": b"<?php $x = $argv[1]; $x('y');\n",
+    "later.py": b"import os\nos.remove(open('d').read())\n",
+    "tree.py": b"import shutil, sys\nfor p in sys.stdin: shutil.rmtree(p.strip())\n",
+    "named.py": b"import os\nos.remove('out.txt')\n",
     "plain.sh": b"#!/bin/sh\nls\ngit status\n",
     "runs.sh": b"#!/bin/sh\n./tool\n",
     "Makefile": b"all:\n\tgcc -o a a.c\nrun:\n\t./tool\n",
@@ -31,7 +40,8 @@ FILES = {
 UNKNOWN = [
     "./tool", "./tool --all && ls", "bash -c ./tool", "./absent", "sh runs.sh", "./runs.sh", "python3 by-name.py",
     "python3 by-data.py", "node by-data.js x y z", "make run", "gcc -o t a.c && ./t", "mytool --do",
-    "find . -exec ./tool {} +",
+    "find . -exec ./tool {} +", "python3 code.cfg", "python3 as-shell.py", "python3 dict.py", "node index.js",
+    "ruby method.rb", "php called.php", "python3 later.py", "python3 tree.py",
     "python3 -c 'import sys; getattr(__import__(sys.argv[1]), sys.argv[2])()' os abort", "env A=1 ./tool", "$TOOL x",
 ]  # fmt: skip
 KNOWN = [
@@ -39,6 +49,7 @@ KNOWN = [
     "grep -rn x . | head", "npm test", "cargo build", "echo $HOME", "for i in 1 2; do echo $i; done", "trusted --do",
     "python3 -c 'print(1)'", "sed -i s/a/b/ notes.md", "cd src && ls", "f() { ls; }; f", "curl -s http://localhost:3000/x",
     "/usr/bin/env python3 plain.py", "jq . a.json > b.json", "tar xzf a.tgz", "docker ps", "test -f x && rm x",
+    "python3 named.py",
 ]  # fmt: skip
 
 

@@ -21,9 +21,20 @@ _CHANGES = frozenset({"delete", "write", "move", "permissions", "copy", "run-tex
 _PUT_TOGETHER = lazy_re.compile(
     r"\b(?:exec|eval|compile|__import__|import_module|getattr|attrgetter|methodcaller|globals|locals|vars|__builtins__|ctypes"
     r"|cffi|marshal|pickle|runpy|instance_eval|class_eval|public_send|__send__|DynaLoader|dlopen)\b"
+    r"|__dict__\s*\[|__getattribute__\b|\w\[\s*[A-Za-z_$][^\]\n]{0,100}\]\s*\(|\.method\s*\(|\.constructor\s*\(|\$\w{1,40}\s*\(|&\s*[{$]"
     r"|\bnew\s+Function\b|\bprocess\.(?:binding|dlopen)\b|\bvm\.|\bsend\s*\(|\b(?:require|import)\s*\(\s*[^'\"`\s)]"
 )
 """Calls, in all languages, by a name or with code that is not written in the script."""
+
+_CHANGED_LATER = lazy_re.compile(
+    r"\b(?:os|shutil|fs|fsp|fs\.promises|FileUtils|File)\.(?:remove|unlink|rmdir|removedirs|rmtree|rm|rm_r|rm_rf|delete|rename"
+    r"|renames|replace|move|mv|chmod|chown|truncate)(?:Sync)?\s*\(\s*(?![rb]?['\"`)\s])"
+)
+"""What changes a file at a place that is not written there."""
+
+_INTERPRETERS = lazy_re.compile(
+    r"(?:python|pypy|node|nodejs|deno|bun|ruby|perl|php|lua|luajit|tclsh|Rscript|osascript)[\d.]{0,10}\Z"
+)
 
 
 def why(reading: CallReading, is_trusted: Callable[[str], bool]) -> str:
@@ -45,6 +56,8 @@ def _unknown(reading: CallReading, is_trusted: Callable[[str], bool]) -> Iterato
     yield from _undecided(reading)
     if any(_PUT_TOGETHER.search(text, 0, MAX_TEXT) for text in _codes(reading)):
         yield "its code puts together what it calls when it runs"
+    if any(_CHANGED_LATER.search(text, 0, MAX_TEXT) for text in _codes(reading)):
+        yield "what it changes is only found out when it runs"
 
 
 def _is_known(run: ProgramRun, reading: CallReading, read: frozenset[str], is_trusted: Callable[[str], bool]) -> bool:
@@ -66,9 +79,17 @@ def _undecided(reading: CallReading) -> Iterator[str]:
 
 
 def _codes(reading: CallReading) -> Iterator[str]:
-    """The texts of the scripts and of the code in the command, but for those of shells."""
+    """The texts of the scripts and of the code in the command, but for those of shells. What an interpreter is given is its
+    code, whatever its name or its first line says."""
+    given = {
+        normal(word, reading.command_where, run.cwd)
+        for run in reading.runs
+        if _INTERPRETERS.match(run.name)
+        for word in run.argv[1:]
+    }
     for path, file in reading.running.judged.items():
-        if not path.endswith((".sh", ".bash", ".toml", ".json", ".cfg", ".ini")) and not _is_shell(file.text):
+        is_other = path.endswith((".sh", ".bash", ".toml", ".json", ".cfg", ".ini")) or _is_shell(file.text)
+        if path in given or not is_other:
             yield file.text
     for found in reading.command_effects:
         yield from (effect.target for effect in found if effect.kind == "code")
