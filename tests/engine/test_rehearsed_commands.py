@@ -22,6 +22,7 @@ from toolguard_engine.server import (
     rehearsal_commit,
     rehearsal_files,
     rehearsal_judge,
+    rehearsal_run,
     rehearsed_commands,
     room_causes,
     rooms,
@@ -203,6 +204,14 @@ def test_only_the_workspace_is_worked_on(tmp_path: Path, workspace: str, is_seen
     settings = RehearsalSettings({}, Host(home=str(home), state_dir=state, config_path=f"{state}/openclaw.json"))
     gone = RehearsedChange(str(file), Before("file", 1, 5, 1, 1, 0o644), After())
     assert bool(rehearsal_judge.judged([gone], [], plan, settings).effects) is is_seen
+
+
+def test_what_runs_again_enters_no_room_in_which_the_guard_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "execve", lambda *_: pytest.fail("it ran"))
+    assert rehearsal_run.plainly(tmp_path, "self", ["/bin/sh", "-c", ":"]) == rehearsal_run.NOT_DONE
+    assert "not a room of this gateway" in capsys.readouterr().err
 
 
 def test_an_interpreter_that_takes_nothing_from_the_command() -> None:

@@ -38,6 +38,7 @@ def held(effects: Sequence[str]) -> str:
 
 
 STALE = "toolguard: what it would change has been changed by something else meanwhile; nothing was done. Run it again."
+NO_ROOM = "toolguard: this is not a room of this gateway; nothing was run"
 GONE = "toolguard: its rehearsal is gone; nothing was done. Run it again."
 
 
