@@ -69,6 +69,14 @@ WRITTEN = [
     "sort --files0-from ~/.ssh/id_rsa",
     "sort --files0-f=/home/u/.ssh/id_rsa",
 ]
+CARRIED = [
+    "juju ssh 0 'rm -rf /'",
+    "boundary exec -- rm -rf ~/Documents",
+    "consul lock k 'rm -rf ~/Documents'",
+    "velero x shred -u ~/Documents/a.txt",
+    "k3s x rm -rf /",
+]
+"""Settings choose what these programs act on; what they do with their words is not known."""
 PORTABLE = ["cmake -E rm -rf ~/Documents", "cmake -E remove_directory ~/Documents"]
 
 
@@ -77,7 +85,7 @@ def test_keys_are_not_sent(command: str) -> None:
     assert decision(command) == "block"
 
 
-@each_row("command", [*ODD_NAMES, *PORTABLE, *ATTACHED, *MODES, *FORMATS, *READ, *ELEVATED, *STATEMENTS, *WRITTEN])
+@each_row("command", [*ODD_NAMES, *PORTABLE, *ATTACHED, *MODES, *FORMATS, *READ, *ELEVATED, *STATEMENTS, *WRITTEN, *CARRIED])
 def test_an_option_hides_nothing(command: str) -> None:
     assert decision(command) != "allow"
 

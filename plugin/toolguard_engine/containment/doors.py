@@ -107,8 +107,7 @@ def _sets_path(run: ProgramRun) -> bool:
 
 @cache
 def _known_programs() -> frozenset[str]:
-    roles = program_catalogue.load().programs.values()
-    return frozenset().union(*roles) | manual_catalogue.movers() | credential_doors.owners() | _LOOK_OUTSIDE
+    return program_catalogue.understood() | manual_catalogue.movers() | credential_doors.owners() | _LOOK_OUTSIDE
 
 
 def _of_run(run: ProgramRun) -> frozenset[str]:

@@ -107,9 +107,8 @@ def program_of(path: str) -> str:
 @cache
 def known_programs() -> frozenset[str]:
     """Programs whose arguments are understood; what they are named is read, copied or run in ways that are known."""
-    roles = program_catalogue.load().programs.values()
     checkers = program_catalogue.programs("code_checker")
-    return checkers.union(*roles, manual_catalogue.movers(), WRAPPERS, interpreters.PROGRAMS)
+    return checkers.union(program_catalogue.understood(), manual_catalogue.movers(), WRAPPERS, interpreters.PROGRAMS)
 
 
 _RUNS = lazy_re.compile(
