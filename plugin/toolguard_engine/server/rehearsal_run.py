@@ -72,9 +72,9 @@ def failed(text: str) -> int:
 
 def plainly(folder: Path, keeper: str, argv: list[str]) -> int:
     """Enters the room. The number of a keeper that has ended may be another's by now: in a room, the folder is hidden."""
-    if os.path.lexists(f"/proc/{keeper}/root{os.path.realpath(folder)}"):
-        return failed(rehearsal_texts.NO_ROOM)
-    os.execve("/bin/sh", ["/bin/sh", str(ENTER), keeper, *argv], rehearsal_room.given_environment())
+    if not os.path.lexists(f"/proc/{keeper}/root{os.path.realpath(folder)}"):
+        os.execve("/bin/sh", ["/bin/sh", str(ENTER), keeper, *argv], rehearsal_room.given_environment())
+    return failed(rehearsal_texts.NO_ROOM)
 
 
 def committed(folder: Path, own: Path, serial: str) -> int:
