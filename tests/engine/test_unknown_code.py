@@ -30,6 +30,7 @@ FILES = {
     "index.js": b"const fs = require('fs');\nfor (const n of names) fs[n]('x');\n",
     "method.rb": b"names.each { |n| File.method(n).call('x') }\n",
     "called.php": b"<?php $x = $argv[1]; $x('y');\n",
+    "indexed.php": b"<?php foreach ($d as $x) $x[0]($x[1]);\n",
     "later.py": b"import os\nos.remove(open('d').read())\n",
     "tree.py": b"import shutil, sys\nfor p in sys.stdin: shutil.rmtree(p.strip())\n",
     "named.py": b"import os\nos.remove('out.txt')\n",
@@ -41,7 +42,7 @@ UNKNOWN = [
     "./tool", "./tool --all && ls", "bash -c ./tool", "./absent", "sh runs.sh", "./runs.sh", "python3 by-name.py",
     "python3 by-data.py", "node by-data.js x y z", "make run", "gcc -o t a.c && ./t", "mytool --do",
     "find . -exec ./tool {} +", "python3 code.cfg", "python3 as-shell.py", "python3 dict.py", "node index.js",
-    "ruby method.rb", "php called.php", "python3 later.py", "python3 tree.py",
+    "ruby method.rb", "php called.php", "php indexed.php", "python3 later.py", "python3 tree.py",
     "python3 -c 'import sys; getattr(__import__(sys.argv[1]), sys.argv[2])()' os abort", "env A=1 ./tool", "$TOOL x",
 ]  # fmt: skip
 KNOWN = [

@@ -21,7 +21,7 @@ _CHANGES = frozenset({"delete", "write", "move", "permissions", "copy", "run-tex
 _PUT_TOGETHER = lazy_re.compile(
     r"\b(?:exec|eval|compile|__import__|import_module|getattr|attrgetter|methodcaller|globals|locals|vars|__builtins__|ctypes"
     r"|cffi|marshal|pickle|runpy|instance_eval|class_eval|public_send|__send__|DynaLoader|dlopen)\b"
-    r"|__dict__\s*\[|__getattribute__\b|\w\[\s*[A-Za-z_$][^\]\n]{0,100}\]\s*\(|\.method\s*\(|\.constructor\s*\(|\$\w{1,40}\s*\(|&\s*[{$]"
+    r"|__dict__\s*\[|__getattribute__\b|\w\[\s*[A-Za-z_$][^\]\n]{0,100}\]\s*\(|\.method\s*\(|\.constructor\s*\(|\$\w{1,40}\s*(?:\[[^\]\n]{0,100}\]\s*)?\(|&\s*[{$]"
     r"|\bnew\s+Function\b|\bprocess\.(?:binding|dlopen)\b|\bvm\.|\bsend\s*\(|\b(?:require|import)\s*\(\s*[^'\"`\s)]"
 )
 """Calls, in all languages, by a name or with code that is not written in the script."""
