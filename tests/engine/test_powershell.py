@@ -6,6 +6,7 @@ from shlex import quote
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
@@ -224,3 +225,8 @@ def test_honest_commands_pass(command: str) -> None:
 @each_row("command", POSIX)
 def test_posix_commands_pass(command: str) -> None:
     assert GUARD.weigh(Call("exec", {"command": command}, cwd="/home/ada/work")).decision == "allow"
+
+
+@each_row("text", ["Get-Item x; " + "ls a; " * 3_000, "Get-Item x; " + "git status; " * 2_500, "$env:X; " + "foo;" * 6_000])
+def test_a_limit_that_is_reached_is_a_flaw_of_the_command(text: str) -> None:
+    assert read(text).flaws & {"long", "intricate"}

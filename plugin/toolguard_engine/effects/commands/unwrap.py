@@ -17,7 +17,7 @@ from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading, StdinSource
 from toolguard_engine.effects.syntax import windows_shells
 from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
+from toolguard_engine.model.work_limit import WorkLimit
 
 
 def read(
@@ -37,10 +37,7 @@ def read(
         walk.variable_set(name, value, ProgramRun((":",), ":"), state)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
     if text := windows_shells.as_powershell(command):
-        try:
-            walk.run(ProgramRun(("pwsh", "-Command", text), "pwsh"), state.fork())
-        except TooIntricate:
-            walk.flaws.add("intricate")
+        walk.start(ProgramRun(("pwsh", "-Command", text), "pwsh"), state)
     if running is not None and running.overwritten:
         _judge_as_they_lie(walk, running, state)
     unread = () if running is None or not running.unread else tuple(running.unread.values())
@@ -62,13 +59,11 @@ def _judge_as_they_lie(walk: Walk, running: RunFiles, state: ShellState) -> None
                 again = Walk(SPECIALS, running)
                 if text is not None:
                     again.written.assume(word, program.cwd, text)
-                inner = state.fork()
-                inner.cwd = program.cwd
                 fed = (
                     program.stdin
                     if program.stdin is None
                     else StdinSource(None, program.stdin.programs, program.stdin.files)
                 )
-                again.run(replace(program, stdin=fed), inner)
+                again.start(replace(program, stdin=fed), state)
                 walk.runs += again.runs
                 walk.flaws |= again.flaws

@@ -116,11 +116,24 @@ class Walk(ProgramWalk):
         except (RunsFull, *FAILURES) as limit:
             if self.nested > 1:
                 raise
-            self.flaws.add("long" if isinstance(limit, RunsFull) else "intricate")
+            self._stopped_by(limit)
             found = StdinSource(None)
         finally:
             self.nested -= 1
         return found
+
+    def start(self, program: ProgramRun, state: ShellState) -> None:
+        """Runs a program beside the text of the command, in its own folder and a copy of the state. A limit that it
+        reaches is a flaw of the command, as in `text`."""
+        try:
+            inner = state.fork()
+            inner.cwd = program.cwd
+            self.run(program, inner)
+        except (RunsFull, *FAILURES) as limit:
+            self._stopped_by(limit)
+
+    def _stopped_by(self, limit: BaseException) -> None:
+        self.flaws.add("long" if isinstance(limit, RunsFull) else "intricate")
 
     def _uncalled(self, state: ShellState, outer: ShellState | None = None) -> None:
         """Walks functions that nothing called: code that this command does not show may still call them."""
