@@ -323,9 +323,7 @@ class Approvals:
         if not chat.counts:
             return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
         decision = structs.replace(decision, why=audit_log.plain(chat.text))
-        window = config.approval_window_ms / 1000
-        entry = self._nonces.approve(entry.nonce, decision, now, window)
-        text = replies.approved(entry, int(window))
+        entry, text = self._approved_once(entry, decision, config, now)
         try:
             grant = self._chat_grants.add(narrow.grant, message.lasts, entry, decision)
         except StoreError as error:
@@ -333,6 +331,12 @@ class Approvals:
                 message.id, ok=False, text=f"{text}\nIt is not allowed for longer: {error}\n{LATER}"
             )
         return _approved(message, entry, f"{text}; {grant.id} allows {narrow.scope} for {lasts}")
+
+    def _approved_once(self, entry: HeldCall, decision: Decision, config: Config, now: float) -> tuple[HeldCall, str]:
+        """The entry after the approval, and that in words. Raises as the stores do."""
+        window = config.approval_window_ms / 1000
+        entry = self._nonces.approve(entry.nonce, decision, now, window)
+        return entry, replies.approved(entry, int(window))
 
     def _approve_for_session(
         self, message: messages.PersonDecision, decision: Decision, config: Config, now: float
@@ -351,9 +355,7 @@ class Approvals:
         if not chat.counts:
             return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
         decision = structs.replace(decision, why=audit_log.plain(chat.text))
-        window = config.approval_window_ms / 1000
-        entry = self._nonces.approve(entry.nonce, decision, now, window)
-        text = replies.approved(entry, int(window))
+        entry, text = self._approved_once(entry, decision, config, now)
         try:
             grant = self.session_answers.add(offer.grant, decision)
         except StoreError as error:

@@ -46,6 +46,7 @@ from toolguard_engine.layers.self_protection.scene import (
 )
 from toolguard_engine.model.call import Call, Host, Kept, Verdict
 from toolguard_engine.model.files import FileText
+from toolguard_engine.model.lazy import kept_with
 from toolguard_engine.model.work_limit import TooIntricate
 
 CODE = "rule.self-protection"
@@ -251,15 +252,14 @@ def _paths(reading: CallReading) -> str:
     return KEY if any(_is_key(text, reading) for text in dict.fromkeys(texts)) else ""
 
 
-def _followed(reading: CallReading) -> Iterator[str]:
+@kept_with
+def _followed(reading: CallReading) -> tuple[str, ...]:
     """Where the paths of a file tool lead through links on disk. The tool follows them in the gateway itself, so it does not
     matter which program made them, nor that the kernel keeps the place from that program."""
     host, cwd = reading.host, reading.call.cwd
     where = Where(host.home, cwd, cwd, host.state_dir)
-    for path in reading.paths[:MAX_FOLLOWED]:
-        named = normal(_of_address(path), where)
-        if named[:1] == "/" and (real := reading.files.resolve(named)) != named:
-            yield real
+    named = [normal(_of_address(path), where) for path in reading.paths[:MAX_FOLLOWED]]
+    return tuple(real for path in named if path[:1] == "/" and (real := reading.files.resolve(path)) != path)
 
 
 def _open_paths(reading: CallReading) -> str:
