@@ -68,6 +68,11 @@ def read(command: str) -> list[str]:
         ("ag -A x f", "| --after | pattern=x input=f"),
         ("sed -lE p f", "| -l --regexp-extended | script=p input=f"),
         ("sed -l5 p f", "| -l=5 | script=p input=f"),
+        ("kill -9 -1", "| --signal=9 | process=-1"),
+        ("kill -HUP 5", "| --signal=HUP | process=5"),
+        ("kill -s 0 5 -l", "| --signal=0 | process=5 process=-l"),
+        ("kill -1 -2 -l", "| --signal=1 | process=-2 process=-l"),
+        ("pkill -SIGKILL -fu bob x", "| --signal=SIGKILL --full --euid=bob | pattern=x"),
         ("cpio -pdum d", "| --pass-through --make-directories --unconditional --preserve-modification-time | target=d"),
     ],
 )
@@ -179,7 +184,7 @@ def _spaced(text: str) -> dict[str, bool]:
 
 def _upper(text: str) -> dict[str, bool]:
     """`-o, --output FILE`, `-cmd COMMAND`."""
-    return _gnu(re.sub(r"(?m)^(\s+(?:-\w, +)?--?[\w-]+) ([A-Z][A-Z0-9-]*)\b", r"\1=\2", text))
+    return _gnu(re.sub(r"(?m)^(\s+(?:-\w, *)?--?[\w-]+) ([A-Z][A-Z0-9-]*)\b", r"\1=\2", text))
 
 
 def _usage(text: str) -> dict[str, bool]:
@@ -232,6 +237,8 @@ HELPS = {
     "less": (("less", "--help"), _gnu), "vim": (("vim", "--help"), _gnu), "psql": (("psql", "--help"), _gnu),
     "sqlite3": (("sqlite3", "-help"), _upper), "ssh": (("ssh",), _usage), "ssh-keyscan": (("ssh-keyscan",), _usage),
     "rg": (("rg", "--help"), _gnu), "fd": (("fd", "--help"), _gnu), "gh": (("gh", "--help"), _gnu),
+    **{name: ((name, "--help"), _gnu) for name in ("pkill", "pgrep", "prlimit")},
+    "killall": (("killall", "--help"), _upper),
     "7z": (("7z", "--help"), _seven), "aws": (("aws", "s3", "sync", "help"), _aws),
 }  # fmt: skip
 
@@ -246,6 +253,7 @@ _EXAMPLES = {
 
 _OPTIONAL = {
     "ls": {"-p"},
+    "killall": {"-y", "--younger-than", "-o", "--older-than"},
     "du": {"--time"},
     "diff": {"-c", "-u"},
     "xargs": {"--max-lines"},

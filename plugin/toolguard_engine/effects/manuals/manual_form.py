@@ -29,7 +29,8 @@ One line of `options` has all spellings of an option, then what its value is, th
 `form` says how the program finds its options: `getopt` (clusters of letters and long options), `long` (words with one dash:
 `-comp gzip`) or `switches` (values are attached to a name of any length: `-oFOLDER`). `bundle`: the first word may be a
 cluster without a dash, as in `tar xzf`. `abbreviates`: a long option may be shortened as long as it is unambiguous.
-`lists`: an operand `@file` names a file with names. `stops`: options end at the
+`lists`: an operand `@file` names a file with names. `signals`: the first word such as `-9` or `-KILL` is the value of
+`--signal`, and a number with a dash after it is an operand, as in `kill -9 -1`. `stops`: options end at the
 first operand, as in `nice -n 5 ls -l`, or at the second one if it is 2, as in `ssh host -p 22 ls -l`.
 """
 
@@ -52,31 +53,31 @@ Form = Literal["getopt", "long", "switches"]
 ROLES = frozenset({
     "archive", "command", "config", "exec", "exclude", "exclude-from", "exclude-regex", "filter", "filter-from", "folder",
     "host", "include", "include-from", "input", "member", "mode", "names", "output", "owner", "password", "pattern",
-    "pattern-from", "proxy", "remote-command", "script", "script-from", "source", "target", "url",
+    "pattern-from", "process", "proxy", "remote-command", "script", "script-from", "source", "target", "url",
 })  # fmt: skip
 """What a word or a value is. `names`: a file that lists names; `folder`: where the program works from there on; `command`:
 it is run on this machine, as is what follows `exec=` in an `exec`; `source`, `target`: what is copied, and to where;
 `include`: a pattern of the only files that are taken; `exclude-from`, `include-from`: a file with patterns; `filter-from`:
-one whose lines may begin with a sign; `pattern-from`, `script-from`: a file with them. An option that leaves something out
-by what lies on the disk has none."""
+one whose lines may begin with a sign; `process`: the id of one; `pattern-from`, `script-from`: a file with them. An option
+that leaves something out by what lies on the disk has none."""
 
 TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
     "server-names", "names-stdin", "absolute", "relative", "in-place", "operand", "forced", "wiped",
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
-    "filters", "joins", "negates", "writes", "acts", "other-way", "sends", "literal",
+    "filters", "joins", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
-`selects`: what the patterns leave out cannot be told from them alone; `server-names`: another machine chooses the names
-of the files; `names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in
-an archive are used as they are, or as relative ones; `in-place`: changes its inputs; `operand`: it is an operand after
-all, as is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it deletes; `other-rights`: it runs
-as somebody or somewhere else than it does by default; `keeps-variables`: those of its caller; `tells-names`: prints
-names or numbers, and no contents; `tells-paths`: prints the paths of all files below; `instead`: something else than it
-does by default; `other-way`: mail goes another way than to the server that is named; `sends`: its value is the body of
-a request, `literal`: as it stands. Of `find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`,
-`negates`, `writes`, `acts`: what the test does."""
+`selects`: what the patterns leave out cannot be told from them alone; `server-names`: another machine chooses the names of
+the files; `names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in an
+archive are used as they are, or as relative ones; `in-place`: changes its inputs; `operand`: it is an operand after all, as
+is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it deletes; `other-rights`: it runs as somebody
+or somewhere else than it does by default; `keeps-variables`: those of its caller; `tells-names`: prints names or numbers,
+and no contents; `tells-paths`: prints the paths of all files below; `instead`: something else than it does by default;
+`other-way`: mail goes another way than to the server that is named; `sends`: its value is the body of a request, `literal`:
+as it stands; `chooses`: processes by something else than their names. Of `find`: `leads`: stands before the folders;
+`by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test does."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",
@@ -86,9 +87,10 @@ DEEDS = frozenset({
 another machine, although its name does not show that; `restores`: it puts files of a backup, a repository or another file
 system into a folder, and reads no archive of this machine."""
 
-_KEYS = frozenset(
-    {"names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "stops", "verbs", "like", "kind"}
-)
+_KEYS = frozenset({
+    "names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "signals", "stops", "verbs", "like",
+    "kind",
+})  # fmt: skip
 _VERB_KEYS = frozenset({"words", "does", "options"})
 
 
@@ -124,6 +126,7 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     bundle: bool = False
     abbreviates: bool = True
     lists: bool = False
+    signals: bool = False
     stops: int = 0
     kind: str = ""
 
@@ -203,6 +206,7 @@ def _manual(name: str, entry: Mapping[str, Any], table: Mapping[str, Any]) -> Ma
         whole.get("bundle", False),
         whole.get("abbreviates", True),
         whole.get("lists", False),
+        whole.get("signals", False),
         whole.get("stops", 0),
         entry.get("kind", ""),
     )

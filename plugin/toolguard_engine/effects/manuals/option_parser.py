@@ -6,10 +6,12 @@ take the next word or not. `readings` goes through both, and returns more than o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords, GivenOption, ParsedWord
 from toolguard_engine.effects.manuals.manual_form import Manual, OptionEntry
@@ -176,6 +178,13 @@ _TAKES = {
 }  # fmt: skip
 """Which of the words is none any more if an option has a value with this role."""
 
+SIGNAL = lazy_re.compile(
+    r"-((?:sig)?(?:hup|int|quit|ill|trap|abrt|iot|emt|bus|fpe|kill|usr[12]|segv|pipe|alrm|term|stkflt|cld|chld|cont|stop|tstp"
+    r"|tt(?:in|ou)|urg|xcpu|xfsz|vtalrm|prof|winch|info|io|poll|pwr|lost|sys|unused|rt(?:min(?:\+\d{1,2})?|max(?:-\d{1,2})?))"
+    r"|\d{1,12})",
+    re.IGNORECASE,
+)
+
 _TRUE = frozenset({"1", "t", "true"})
 _SOOTHING = frozenset({"rehearses", "lists", "prints"})
 """Traits of options with which a program does less."""
@@ -243,6 +252,8 @@ class _OptionReader:
                 self.operands.append(ParsedWord(word, at))
                 self.known = self.manual.known(self.verb)
                 at += 1
+            elif self.manual.signals and (after := self._signal(at)):
+                at = after
             elif self.manual.form == "switches":
                 at = self._switch(at)
             elif self.manual.form == "long" or word[:2] == "--":
@@ -250,6 +261,21 @@ class _OptionReader:
             else:
                 at = self._cluster(at)
         return self
+
+    def _signal(self, at: int) -> int:
+        """Takes a word that is a signal, or a negative number after one. Returns the next position, 0 if it is neither."""
+        found = SIGNAL.fullmatch(self.argv[at])
+        if found is None:
+            return 0
+        entry = self.known["--signal"]
+        if all(each.entry is not entry for each in self.given):
+            self._add(entry, ParsedWord(found[1], at), at, valued=True)
+            return at + 1
+        if not found[1].isdigit():
+            return 0
+        after = len(self.argv) if self.manual.stops else at + 1
+        self.operands += (ParsedWord(self.argv[each], each) for each in range(at, after))
+        return after
 
     def _bundle(self) -> int:
         """The first word, whose letters take the words after it in turn."""

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import pairwise
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base
 from toolguard_engine.model.call import Host
 from toolguard_engine.quick_search import may_be_in
@@ -28,8 +29,6 @@ POSSIBLE = (
 )
 
 RELOADS = "This command would make the gateway restart, which ends what its agents do. `openclaw gateway restart` also does."
-_RELOADING = frozenset({"USR1", "SIGUSR1"})
-_OTHER_SIGNALS = frozenset({"KILL", "9", "TERM", "15", "STOP", "INT", "QUIT", "HUP"})
 
 _NAMES = ("toolguard", "openclaw", "openclaw-gateway", "clawdbot", "node", "mainthread",
           "python", "python3", "python3.11", "python3.12", "python3.13", "python3.14")  # fmt: skip
@@ -43,7 +42,6 @@ _MENTION = lazy_re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)|\bengine
 _PARENT = lazy_re.compile(r"PPID|getppid|process\.ppid|\bppid=")
 _CODE = lazy_re.compile(r"\bkill(?:pg|Sync)?['\"]?\s*(?:\(|\s['\"]?\w+['\"]?\s*,)([^)\n]*)")
 _NUMBER = lazy_re.compile(r"(?<![\w.])-?\d+")
-_MAX_DIGITS = 12
 _DEFAULT_PORT = 18789
 _OUR_PORTS = range(18700, 20000)
 _OWN = ("toolguard", "openclaw", "clawdbot")
@@ -63,6 +61,15 @@ _SERVICES = program_catalogue.programs("service_manager")
 _CONTAINERS = program_catalogue.programs("container")
 _INSIDE = frozenset({"exec", "run", "create"})
 _SESSION_ENDING = frozenset({"exit", "isolate", "emergency", "rescue", "halt", "poweroff", "reboot", "kexec"})
+_STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "try-reload-or-restart"})
+_BUS_CALLERS = program_catalogue.programs("bus_caller")
+_BUS_CALL = lazy_re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
+_DEBUGGERS = program_catalogue.programs("debugger")
+_LIMITERS = frozenset({"prlimit"})
+"""Programs that set limits of a process; who exceeds one is ended."""
+
+_ALONE = lazy_re.compile(r"\d{1,12}")
+_ENDING = frozenset({"exit", "isolate", "emergency", "rescue", "halt", "poweroff", "reboot", "kexec"})
 _STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "try-reload-or-restart"})
 _BUS_CALLERS = program_catalogue.programs("bus_caller")
 _BUS_CALL = lazy_re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
@@ -98,8 +105,6 @@ _PRINTS_PARENTS = lazy_re.compile(r"(?:-o|o|--format=)?ppid=?")
 _GLOB = lazy_re.compile(r"[*?\[]")
 _SERVICE_NAMES = lazy_re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
 _OWN_PATTERN = lazy_re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)")
-_OF_USER = frozenset({"-u", "-U", "--user", "--euid", "--uid"})
-_CHOOSER = lazy_re.compile(r"-[uUgGsPt]\w*|--(?:user|uid|euid|group|parent|session).*")
 _MAX_PATTERN = 64
 _MAX_PATTERNS = 50
 """A `killall` with more names counts as one that includes ours."""
@@ -133,10 +138,8 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
 
 def _only_reloads(run: ProgramRun) -> bool:
     """Whether it sends the signal with which the gateway restarts itself, with the guard."""
-    words = run.argv[1:]
-    named = {after for before, after in pairwise(words) if before in ("-s", "--signal", "-n")}
-    named |= {word.removeprefix("--signal=").removeprefix("-") for word in words[:2] if word[:1] == "-"}
-    return not named.isdisjoint(_RELOADING) and named.isdisjoint(_OTHER_SIGNALS)
+    named = {value.text.upper().removeprefix("SIG") for words in run.readings for value in words.values("--signal")}
+    return named == {"USR1"}
 
 
 def _kills_listed(run: ProgramRun) -> bool:
@@ -154,13 +157,13 @@ def _lists_ours(run: ProgramRun, scene: CommandScene) -> Aim:
     if name in _LISTERS:
         if any(map(_PRINTS_PARENTS.fullmatch, rest)):
             return Aim.US if "$$" in rest else Aim.MAYBE_US
-        chosen = [_fits(word, exact=True) for option, word in pairwise(rest) if option in {"-C", "-c"}]
+        chosen = [_fits(word.text, exact=True) for words in run.readings for word in words.named("pattern")]
         return max(*chosen, _our_port(rest) if name != "ps" else Aim.ELSEWHERE, Aim.ELSEWHERE)
-    given = [word for word in rest if not word.startswith("-")]
-    if name in _SEARCHERS and "-v" not in rest:
-        return max(*(_fits(word, exact=False) for word in given[:1]), _our_port(given[:1]), Aim.ELSEWHERE)
+    if name in _SEARCHERS and not run.words.has("--invert-match"):
+        sought = [word.text for word in run.words.named("pattern")]
+        return max(*(_fits(word, exact=False) for word in sought), _our_port(sought), Aim.ELSEWHERE)
     if name in _EDITORS:
-        searched = (match[1] or match[2] for word in given for match in _SEARCHED.finditer(word))
+        searched = (match[1] or match[2] for word in rest for match in _SEARCHED.finditer(word))
         return max((_fits(word, exact=False) for word in searched), default=Aim.ELSEWHERE)
     return Aim.ELSEWHERE
 
@@ -181,16 +184,15 @@ def _mentions_us(text: str) -> bool:
 def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
     name, rest = run.name, run.argv[1:]
     if name == "kill":
-        return _by_number(rest, scene)
+        return max(_by_number(words, scene) for words in run.readings)
     if name in _NAME_KILLERS:
         return _by_name(run, scene.host)
     if name == "fuser":
-        options = "".join(word for word in rest if word.startswith("-"))
-        return _by_port(rest, scene) if "k" in options else Aim.ELSEWHERE
+        return _by_port(rest, scene) if run.words.has("--kill") else Aim.ELSEWHERE
     if any(base(word).partition("@")[0] in _PORT_KILLERS for word in run.argv[:4]):
         return _by_port(rest, scene)
     if name in _DEBUGGERS | _LIMITERS or (name == "node" and rest[:1] == ("inspect",)):
-        return _by_debugger(rest, scene)
+        return _by_debugger(run, scene)
     if name in _SESSIONS and not _SESSION_VERBS.isdisjoint(rest):
         return Aim.MAYBE_US
     if name == "systemctl" and not _SESSION_ENDING.isdisjoint(rest):
@@ -200,7 +202,7 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
     if name in _BUS_CALLERS and any(map(_BUS_CALL.search, rest)):
         return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
     if name in _SERVICES and not _ENDING.isdisjoint(rest):
-        if name in _CONTAINERS and _runs_inside(rest):
+        if name in _CONTAINERS and _runs_inside(run):
             return Aim.ELSEWHERE
         return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
     if any(_CGROUP.search(each.target) for each in run.redirects) or (name == "tee" and any(map(_CGROUP.search, rest))):
@@ -208,11 +210,10 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
     return Aim.ELSEWHERE
 
 
-def _runs_inside(rest: tuple[str, ...]) -> bool:
+def _runs_inside(run: ProgramRun) -> bool:
     """Whether a program is started in a container: its words follow, and it is judged by itself."""
-    verbs = ((before, word) for before, word in zip(("", *rest), rest, strict=False) if word in _INSIDE or word in _ENDING)
-    before, verb = next(verbs, ("", ""))
-    return verb in _INSIDE and not before.startswith("-")
+    verbs = [next((text for text in words.texts if text in _INSIDE or text in _ENDING), "") for words in run.readings]
+    return bool(verbs) and _INSIDE.issuperset(verbs)
 
 
 def _by_port(rest: tuple[str, ...], scene: CommandScene) -> Aim:
@@ -227,18 +228,19 @@ def _is_service(word: str, manager: str) -> Aim:
         return Aim.MAYBE_US
     if manager == "launchctl" and _DOMAIN.fullmatch(word):
         return Aim.MAYBE_US
-    if manager != "systemctl" or len(word) > _MAX_PATTERN or word.startswith("-") or _GLOB.search(word) is None:
+    if manager != "systemctl" or len(word) > _MAX_PATTERN or _GLOB.search(word) is None:
         return Aim.ELSEWHERE
     return Aim.MAYBE_US if any(fnmatchcase(unit, word.lower()) for unit in _UNITS) else Aim.ELSEWHERE
 
 
-def _by_debugger(rest: tuple[str, ...], scene: CommandScene) -> Aim:
+def _by_debugger(run: ProgramRun, scene: CommandScene) -> Aim:
     """Whether a debugger attaches to one of our processes. An id that is not known may be one, unless it is that of a
     process that the command itself started, or of one that it searches for by a name that is not ours."""
-    values = [value for option, value in pairwise(rest) if option in _ATTACHES or _CLUSTERED.fullmatch(option)]
-    values += [match[1] for word in rest if (match := _ATTACHED.fullmatch(word))]
-    values += [word for word in rest if _PARENT.search(word)]
-    values += [word[2:] for word in rest if word.startswith("-p") and len(word) > len("-p")]
+    rest = run.argv[1:]
+    readings = option_parser.readings("node-inspect", rest) if run.name == "node" else run.readings
+    values = [word.text for words in readings for word in words.named("process")]
+    values += filter(_ALONE.fullmatch, rest)
+    values += filter(_PARENT.search, rest)
     if any(_number(value) in scene.host.pids or _PARENT.search(value) for value in values):
         return Aim.US
     if any((UNKNOWN in value or "$" in value) and value != "$!" for value in values):
@@ -256,17 +258,21 @@ def _unknown_process(scene: CommandScene) -> Aim:
 
 
 def _number(text: str) -> int:
-    """The process id that a text spells, or 0."""
-    digits = text.removeprefix("-").lstrip("0")
-    return int(digits) if digits.isdecimal() and len(digits) <= _MAX_DIGITS else 0
+    """The process id that a text spells, with a minus if it is that of a group, or 0."""
+    found = _ID.fullmatch(text)
+    return int(found[1]) if found else 0
 
 
-def _by_number(rest: tuple[str, ...], scene: CommandScene) -> Aim:
-    targets = _targets(rest)
-    if targets is None:
+_ID = lazy_re.compile(r"-?0*(\d{1,12})")
+
+
+def _by_number(words: CommandWords, scene: CommandScene) -> Aim:
+    """What `kill` is aimed at: nothing if it only lists signals or checks whether a process exists."""
+    signals = {value.text for value in words.values("--signal")}
+    if signals == {"0"} or words.has("--list", "--table"):
         return Aim.ELSEWHERE
-    aim = Aim.US if rest == ("-1",) else Aim.ELSEWHERE
-    for target in targets:
+    aim = Aim.US if signals == {"1"} and not words.operands else Aim.ELSEWHERE
+    for target in words.texts:
         number = target.rstrip(",")
         if number == "-1" or _number(number) in scene.host.pids or _PARENT.search(target):
             return Aim.US
@@ -279,31 +285,22 @@ def _by_number(rest: tuple[str, ...], scene: CommandScene) -> Aim:
     return aim
 
 
-def _targets(rest: tuple[str, ...]) -> list[str] | None:
-    """The targets of `kill`; none if it only lists signals or checks whether a process exists."""
-    if rest[:1] in (("-0",), ("-l",), ("-L",), ("-t",)) or rest[:2] == ("-s", "0"):
-        return None
-    if rest[:1] and rest[0] in {"-s", "-n", "--signal"}:
-        rest = rest[2:]
-    elif rest[:1] and rest[0].startswith("-") and rest[0] != "--" and len(rest) > 1:
-        rest = rest[1:]
-    return [word for word in rest if word != "--"]
-
-
 def _by_name(run: ProgramRun, host: Host) -> Aim:
-    """Whether the pattern of `pkill` and similar programs matches one of our processes."""
-    words = run.argv
-    exact = run.name in _WHOLE_NAMES and not any(re.match(r"-\w*r|--regexp", word) for word in words)
-    patterns = [word for word in words[1:] if not word.startswith("-")]
+    """Whether what `pkill` and similar programs choose includes one of our processes."""
+    return max((_chosen(run.name, words, base(host.home)) for words in run.readings), default=Aim.ELSEWHERE)
+
+
+def _chosen(name: str, words: CommandWords, user: str) -> Aim:
+    exact = name in _WHOLE_NAMES and not words.has("--regexp")
+    patterns = [word.text for word in words.named("pattern", "input")]
     if len(patterns) > _MAX_PATTERNS:
         return Aim.MAYBE_US
     chosen = max((_fits(word, exact=exact) for word in patterns), default=Aim.ELSEWHERE)
-    if any(option in _OF_USER and user == base(host.home) for option, user in pairwise(words)):
-        return max(chosen, Aim.US if len(patterns) == 1 else Aim.ELSEWHERE)
-    if any(_CHOOSER.fullmatch(word) for word in words[1:]):
-        return max(chosen, Aim.MAYBE_US if len(patterns) <= 1 else Aim.ELSEWHERE)
+    if not patterns and user in (word.text for word in words.named("owner")):
+        return Aim.US
+    is_wide = words.has("--process-group") or (not patterns and words.trait("chooses"))
     unknown = any("$" in word or UNKNOWN in word for word in patterns)
-    return max(chosen, Aim.MAYBE_US if unknown else Aim.ELSEWHERE)
+    return max(chosen, Aim.MAYBE_US if is_wide or unknown else Aim.ELSEWHERE)
 
 
 def _fits(pattern: str, *, exact: bool) -> Aim:
