@@ -4,8 +4,9 @@
 /** @typedef {import("./runs.mjs").Call} Call */
 
 export const LONGEST_NAME = 1_000;
-/** What a program prints that did not get at a file. The engine has the same (`hidden_paths`). */
-const KEPT = /no such file or directory|read-only file system|permission denied|device or resource busy|\b(?:ENOENT|EROFS|EACCES|EBUSY)\b/i;
+/** What a program prints that did not get at a file, or lacks rights. The engine has the same (`hidden_paths`). */
+const KEPT =
+  /no such file or directory|read-only file system|permission denied|device or resource busy|\b(?:ENOENT|EROFS|EACCES|EBUSY)\b|effective uid is not 0|must be owned by uid 0|is owned by uid 65534/i;
 
 /** @param {unknown} value */
 export function named(value) {

@@ -120,8 +120,9 @@ def test_each_program_that_has_credentials_opens_its_door() -> None:
         "sed -f k ~/.openclaw/openclaw.json",
     ],
 )
-def test_what_names_a_place_that_commands_can_change_goes_outside_only_if_a_person_saw_it(command: str) -> None:
-    assert "outside" not in found(command)
+def test_what_names_a_place_that_commands_can_change_never_goes_outside(command: str) -> None:
+    """Between the approval and the run, a link can be put there."""
+    assert "outside" not in found(command) | found(command, approved=True)
 
 
 @pytest.mark.parametrize(
@@ -187,10 +188,18 @@ def test_an_unknown_program_is_not_taken_outside(command: str) -> None:
     assert "outside" not in found(command)
 
 
+CHANGES = "echo 'export A=1' >> ~/.bashrc"
+
+
+def test_start_up_files_are_changed_in_a_room() -> None:
+    assert found(CHANGES) == {"startup"}
+    assert found(f"{CHANGES}; ./opaque") == set()
+    assert found(f"{CHANGES}; ./opaque", approved=True) == {"startup"}
+    assert found("cp k ~/.bashrc", approved=True) == {"startup"}
+    assert found("cat ~/.bashrc") == set()
+
+
 def test_what_a_person_approved_reaches_what_it_was_approved_for() -> None:
-    changes = "echo 'export A=1' >> ~/.bashrc"
-    assert found(changes) == set()
-    assert "outside" not in found(f"{changes}; ./opaque")
-    assert found(f"{changes}; ./opaque", approved=True) == {"outside"}
     assert found("echo x > ~/.openclaw/openclaw.json", approved=True) == {"outside"}
-    assert "outside" not in found("./opaque", approved=True)
+    assert found("sudo -n true; ./opaque", approved=True) == {"outside"}
+    assert found("./opaque", approved=True) == set()

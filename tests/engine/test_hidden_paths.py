@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine.containment.hidden_paths import MAX_LINE, failed_on
-from toolguard_engine.containment.rules import RoomRule
+from toolguard_engine.containment.hidden_paths import MAX_LINE, failed_on, lacks_rights
+from toolguard_engine.containment.rules import STARTUP, RoomRule
 from toolguard_engine.wording import room_notes
 
 STATE = "/home/u/.openclaw"
@@ -15,7 +15,7 @@ RULES = (
     RoomRule("hide", Path(STATE)),
     RoomRule("show", Path(f"{STATE}/workspace")),
     RoomRule("read-only", Path(f"{STATE}/extensions")),
-    RoomRule("read-only", Path("/home/u/.bashrc")),
+    RoomRule("read-only", Path("/home/u/.bashrc"), STARTUP),
     RoomRule("hide", Path("/run/docker.sock"), "docker"),
     RoomRule("read-only", Path("/")),
 )
@@ -45,3 +45,17 @@ def test_paths(text: str, path: str) -> None:
 def test_the_note_names_the_path() -> None:
     assert STATE in room_notes.hidden(STATE)
     assert "\x1b" not in room_notes.hidden("/a\x1b[1m")
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("sudo: effective uid is not 0, is /usr/bin/sudo on a file system with the 'nosuid' option set?", True),
+        ("sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set", True),
+        ("sudo: /etc/sudo.conf is owned by uid 65534, should be 0", True),
+        ("sudo: a password is required", False),
+        ("-rwsr-xr-x 1 root root 0 setuid", False),
+    ],
+)
+def test_rights(text: str, *, lacks: bool) -> None:
+    assert lacks_rights(text) is lacks

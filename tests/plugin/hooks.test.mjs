@@ -984,7 +984,7 @@ describe("what came of a call", () => {
 
   for (const [room, text, asks] of /** @type {[number, string, boolean][]} */ ([
     [7, "cat: a: No such file or directory", true], [7, "EROFS: read-only file system, open", true],
-    [7, "fine", false], [-1, "cat: a: No such file or directory", false],
+    [7, "sudo: effective uid is not 0", true], [7, "fine", false], [-1, "cat: a: No such file or directory", false],
   ])) {
     test(`is asked about where a command may have failed on what is kept from it: ${room} ${text}`, async () => {
       const judge = { decision: "allow", outcome: "tell", room };

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final
 
 from toolguard_engine.containment import credential_doors, masked_sockets, plain_words, room_tables
 from toolguard_engine.containment.profile import STATE_NAMES
-from toolguard_engine.containment.rules import OUTSIDE
+from toolguard_engine.containment.rules import OUTSIDE, STARTUP
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
-from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.program_catalogue import programs
 from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES
@@ -40,7 +40,10 @@ IsTrusted = Callable[[str], bool]
 
 def doors(reading: CallReading, is_trusted: IsTrusted, *, approved: bool = False) -> frozenset[str]:
     """The doors of a call that was allowed. `approved`: a person saw it and let it run."""
-    return frozenset((OUTSIDE,)) if _belongs_outside(reading, is_trusted, approved=approved) else inner_doors(reading)
+    if _belongs_outside(reading, is_trusted, approved=approved):
+        return frozenset((OUTSIDE,))
+    opens_startup = _changes_startup(reading) and (approved or not _has_unknown_code(reading))
+    return inner_doors(reading) | ({STARTUP} if opens_startup else frozenset())
 
 
 def inner_doors(reading: CallReading) -> frozenset[str]:
@@ -51,7 +54,7 @@ def inner_doors(reading: CallReading) -> frozenset[str]:
 def needs_outside(reading: CallReading) -> bool:
     """Whether something in it works outside of a room only."""
     names = {run.name for run in reading.runs}
-    return not names.isdisjoint(_NEED_RIGHTS | _LOOK_OUTSIDE) or _changes_what_starts(reading, approved=False)
+    return not names.isdisjoint(_NEED_RIGHTS | _LOOK_OUTSIDE) or _changes_startup(reading)
 
 
 def _belongs_outside(reading: CallReading, is_trusted: IsTrusted, *, approved: bool) -> bool:
@@ -59,9 +62,9 @@ def _belongs_outside(reading: CallReading, is_trusted: IsTrusted, *, approved: b
     outside = names & (_NEED_RIGHTS | _LOOK_OUTSIDE)
     if not all(map(is_trusted, outside)) or not all(is_known(run) for run in reading.runs if run.name in outside):
         return False
-    if not (approved or plain_words.are_out_of_reach(reading, _PLAIN)):
+    if not plain_words.are_out_of_reach(reading, _PLAIN):
         return False
-    if _changes_what_starts(reading, approved=approved) or not names.isdisjoint(_NEED_RIGHTS):
+    if (approved and _changes_the_gateway(reading)) or not names.isdisjoint(_NEED_RIGHTS):
         return approved or not _has_unknown_code(reading)
     if not names <= _LOOK_OUTSIDE | _PLAIN or _has_unknown_code(reading):
         return False
@@ -76,12 +79,18 @@ def _names_the_gateway(reading: CallReading) -> bool:
     return any(mark in command for command in reading.commands for mark in marks)
 
 
-def _changes_what_starts(reading: CallReading, *, approved: bool) -> bool:
-    """Whether the text says that it changes start-up files, or what a person approved to change is the gateway's."""
-    effects = [effect for found in reading.command_effects for effect in found]
-    if any(effect.place == "startup" and effect.kind != "read" for effect in effects):
-        return True
-    return approved and any(effect.target and protected_paths.kind(effect.target, reading.host) for effect in effects)
+def _changes_startup(reading: CallReading) -> bool:
+    """Whether the text says that it changes start-up files."""
+    return any(effect.place == "startup" and effect.kind != "read" for effect in _effects(reading))
+
+
+def _changes_the_gateway(reading: CallReading) -> bool:
+    """Whether the text says that it changes files of the gateway."""
+    return any(effect.target and protected_paths.kind(effect.target, reading.host) for effect in _effects(reading))
+
+
+def _effects(reading: CallReading) -> Iterator[Effect]:
+    return (effect for found in reading.command_effects for effect in found)
 
 
 def _has_unknown_code(reading: CallReading) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 from toolguard_engine.config.containment_settings import ContainmentConfig
 from toolguard_engine.containment import credential_doors, masked_sockets, room_tables
 from toolguard_engine.containment.room_places import RoomPlaces
-from toolguard_engine.containment.rules import RoomRule
+from toolguard_engine.containment.rules import STARTUP, RoomRule
 from toolguard_engine.effects.facts.place_names import HOME_CACHES
 from toolguard_engine.host import metrics_path
 
@@ -71,7 +71,8 @@ def _is_in(path: PurePath, folders: list[Path]) -> bool:
 
 
 def _startup(places: RoomPlaces) -> Iterator[RoomRule]:
-    yield from (RoomRule("read-only", Path(places.host.home) / name) for name in room_tables.load().home.startup)
+    home = Path(places.host.home)
+    yield from (RoomRule("read-only", home / name, STARTUP) for name in room_tables.load().home.startup)
     yield from (RoomRule("own", Path(path)) for path in room_tables.load().system.own)
 
 

@@ -10,6 +10,9 @@ Kind = Literal["hide", "show", "read-only", "own", "write", "offline"]
 OUTSIDE = "outside"
 """The door of a command that runs in no room."""
 
+STARTUP = "startup"
+"""The door of a command whose text says that it changes start-up files."""
+
 
 class RoomRule(NamedTuple):
     """`hide`: an empty read-only folder, or an empty file; `show`: as it is, in a hidden folder; `read-only`; `own`: copies

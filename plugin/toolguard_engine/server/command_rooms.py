@@ -256,10 +256,13 @@ class CommandRooms:
         """What the model is told about a result that shows that a command failed on a path which is kept from it."""
         if self._rooms is None or self._places is None or not text:
             return ""
-        from toolguard_engine.containment.hidden_paths import failed_on  # noqa: PLC0415 - see above
+        from toolguard_engine.containment import hidden_paths  # noqa: PLC0415 - see above
         from toolguard_engine.wording import room_notes  # noqa: PLC0415
 
-        path = failed_on(text, self._rules_of(agent), self._places.host.home)
+        rules = self._rules_of(agent)
+        if rules and hidden_paths.lacks_rights(text):
+            return room_notes.rights()
+        path = hidden_paths.failed_on(text, rules, self._places.host.home)
         return room_notes.hidden(path) if path else ""
 
     def shell_unused(self) -> None:

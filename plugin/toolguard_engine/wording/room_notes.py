@@ -19,6 +19,16 @@ def hidden(path: str) -> str:
     )
 
 
+def rights() -> str:
+    """A program that needs the rights of root ran in a room, where there are none."""
+    return (
+        f"{NOTE} Commands have the rights of root only outside of the room that toolguard keeps them in. A command runs "
+        "there if each file that it names beside such a program lies where other commands cannot change it, and if no "
+        "unknown program runs in it: give the program a command of its own, and let it read from there. "
+        "Otherwise the user can let the command run outside with toolguard grant --uncontained."
+    )
+
+
 def kept(decision: str) -> str:
     """A command ran in its room that would have been held or blocked without one."""
     return (
