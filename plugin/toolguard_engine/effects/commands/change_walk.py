@@ -60,10 +60,11 @@ class ChangeWalk(FileWalk):
             text = file.text
         apart = {each.word for each in program.words.given if "in-place" in each.entry.traits}
         apart -= {each.word for each in program.words.given if "in-place" not in each.entry.traits}
-        script = tuple(word for at, word in enumerate(program.argv[:-1]) if at not in apart)
-        changed = None if text is None else printed(replace(program, argv=script, stdin=StdinSource(text))).text
+        places = [at for at in range(len(program.argv) - 1) if at not in apart]
+        filtering = program.with_words(tuple(program.argv[at] for at in places), places=places)
+        changed = None if text is None else printed(replace(filtering, stdin=StdinSource(text))).text
         if changed is not None:
-            self._edited_before(path, replace(program, argv=script), changed)
+            self._edited_before(path, filtering, changed)
             self.written.store(located(path, program.cwd), changed[:MAX_CHARS])
         elif own := literals(program):
             self.written.append(own, path, program.cwd)

@@ -44,12 +44,9 @@ class CodeWalk(ChangeWalk):
         words = (file.text,) if code_sources.language(program.name) == "awk" else ("-",)
         name = "node" if program.name == "deno" else program.name  # its own options are not those of a text
         code = replace(
-            program,
-            name=name,
-            argv=(name, *words),
+            program.with_words((name, *words), name, ()),
             stdin=StdinSource(file.text),
             redirects=(),
-            given=(),
             assigns=(),
             origin=file,
         )
@@ -122,7 +119,8 @@ class CodeWalk(ChangeWalk):
                 self._taken_in(found, program, state)
             return
         if (module := code_files.module(program)) and (every := self.specials.get(EVERY)):
-            every(self, replace(program, argv=module, name=module[0]), state)
+            places = range(len(program.argv) - len(module), len(program.argv))
+            every(self, program.with_words(module, module[0], places), state)
         for word in code_files.scripts(program):
             self.will_run(word, program)
             for file in self._scripts_at(word, program, state):
@@ -173,7 +171,11 @@ class CodeWalk(ChangeWalk):
         state.work.spend(len(file.text) / STATEMENTS)
         self.noted(
             replace(
-                program, argv=program.argv[:1], stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file
+                program.with_words(program.argv[:1], places=()),
+                stdin=StdinSource(file.text),
+                redirects=(),
+                assigns=(),
+                origin=file,
             )
         )
         return True

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec.structs import replace
-
 from toolguard_engine.effects.facts.command import ProgramRun
 
 _VARIABLES: dict[str, tuple[str, ...]] = {
@@ -26,4 +24,4 @@ def with_options(program: ProgramRun, variables: Mapping[str, str | tuple[str, .
     more = tuple(word for value in values if isinstance(value, str) for word in value.split())[:MAX_OPTIONS]
     if not more or program.argv[-len(more) :] == more:
         return program
-    return replace(program, argv=(*program.argv, *more))
+    return program.with_words((*program.argv, *more))

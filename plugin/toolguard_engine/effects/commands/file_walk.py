@@ -7,8 +7,6 @@ from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 from shlex import quote
 
-from msgspec.structs import replace
-
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import code_sources, guesses, interpreters
 from toolguard_engine.effects.commands.walk_state import MAX_WRAPPED, WalkState, is_away
@@ -115,7 +113,7 @@ class FileWalk(WalkState):
         for folder in folders:
             path = f"{folder or '.'}/{program.argv[0]}"
             if self.running.later.loops and not folder.startswith(_SYSTEM_PATHS):
-                self.will_run(path, replace(program, argv=(path,)))
+                self.will_run(path, program.with_words((path,)))
             if self.running.is_made_at(path, program.cwd):
                 return list(filter(None, (self.running.text(path, program.cwd),)))
         return []
@@ -301,7 +299,7 @@ class FileWalk(WalkState):
             self.flaws.add("deep")
             return StdinSource(None)
         self.wrapped += 1
-        feed = self.run(replace(program, argv=(name, *program.argv), name=name), inner)
+        feed = self.run(program.with_words((name, *program.argv), name, range(-1, len(program.argv))), inner)
         self.wrapped -= 1
         return feed
 

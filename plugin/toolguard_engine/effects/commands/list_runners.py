@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from msgspec.structs import replace
-
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.facts import program_catalogue
@@ -184,7 +182,7 @@ def _fd(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | Non
     argv = program.argv
     at = next((each.word for each in program.words.given if "acts" in each.entry.traits), 0)
     if at and argv[at + 1 :]:
-        for start in _fd_folders(replace(program, argv=argv[:at]).words):
+        for start in _fd_folders(program.with_words(argv[:at]).words):
             found = f"{start.rstrip('/')}/{UNKNOWN}"
             filled = tuple(word.replace("{}", found) for word in argv[at + 1 :])
             filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, found)

@@ -80,7 +80,7 @@ class ProgramWalk(CodeWalk):
         if name in _COMMANDS and value:
             self.text(value, state.fork(name), None, piped=False, pipeline=program.pipeline)
         elif value and (every := self.specials.get(EVERY)):
-            every(self, replace(program, argv=("=",), name="=", assigns=((name, value),)), state)
+            every(self, replace(program.with_words(("=",), "="), assigns=((name, value),)), state)
 
     def run(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
@@ -162,7 +162,7 @@ class ProgramWalk(CodeWalk):
             return None
         files = self._program_files(program) if by_path else self._on_path(program, state)
         feeds = [
-            self.scripted(each, replace(program, argv=(each.path, *program.argv[1:])), state.fork(program.name))
+            self.scripted(each, program.with_words((each.path, *program.argv[1:])), state.fork(program.name))
             for each in files
         ]
         if len(feeds) > 1:
@@ -199,7 +199,7 @@ class ProgramWalk(CodeWalk):
     def _guessed(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs a program whose name is not spelled out as each one that it may be."""
         for name in guesses.fitting(program.name):
-            self.run(replace(program, argv=(name, *program.argv[1:]), name=name), state)
+            self.run(program.with_words((name, *program.argv[1:]), name), state)
         return StdinSource(None, (program.name,))
 
     def _sunk(self, program: ProgramRun, state: ShellState) -> StdinSource:
@@ -225,7 +225,7 @@ class ProgramWalk(CodeWalk):
             body = state.functions[program.name]
             if program.piped or not program.redirects or not writes_output(program):
                 return self.script(body, state, program.stdin, piped=program.piped, pipeline=program.pipeline)
-            at, into = len(self.runs), replace(program, argv=("{",), name="{", assigns=(), given=())
+            at, into = len(self.runs), replace(program.with_words(("{",), "{", (-1,)), assigns=())
             self.add(into, state)
             self._stored(at, into, self.script(body, state, program.stdin, piped=True, pipeline=program.pipeline), state)
             return NOTHING

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator
 from posixpath import join
 
-from msgspec.structs import replace
-
 from toolguard_engine.effects.commands.linked_repositories import linked_repository
 from toolguard_engine.effects.commands.package_scripts import PACKAGE
 from toolguard_engine.effects.commands.runner_files import found_file
@@ -56,7 +54,7 @@ def hooks(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     for folder in _hook_folders(walk, program, _HOOKS[verb]):
         for name in _HOOKS[verb]:
             if file := found_file(walk, (name,), folder, program):
-                walk.scripted(file, replace(program, argv=(join(folder, name),), name=name), state.fork("git"))
+                walk.scripted(file, program.with_words((join(folder, name),), name), state.fork("git"))
 
 
 def _set_hook_folders(walk: Walk, program: ProgramRun) -> Iterator[str]:

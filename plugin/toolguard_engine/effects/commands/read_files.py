@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from posixpath import basename
 
-from msgspec.structs import replace
-
 from toolguard_engine.effects.commands.file_lines import fixed_lines, run_lines
 from toolguard_engine.effects.commands.runner_files import NO_CODE, found_file, operands
 from toolguard_engine.effects.commands.runner_table import Runner
@@ -32,7 +30,7 @@ def walk_file(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, sta
     if language == "opaque":
         _opaque(walk, file)
     elif language == "shell":
-        walk.scripted(file, replace(program, argv=(file.path,), name=basename(file.path)), state.fork(program.name))
+        walk.scripted(file, program.with_words((file.path,), basename(file.path)), state.fork(program.name))
     elif language in language_table.RULES:
         _by_rules(walk, file, language_table.RULES[language], program, state)
     elif language in language_table.KEYED:
@@ -54,7 +52,7 @@ def _code(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, state: 
     if file.path.endswith(NO_CODE):
         return
     name = "swift" if row.language == "code" else row.language
-    walk.run_code(file, replace(program, argv=(name,), name=name), state.fork(program.name))
+    walk.run_code(file, program.with_words((name,), name), state.fork(program.name))
     if file.made and row.search:
         run_lines(walk, file, quoted_commands.commands, state, program, sure=False)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import basename
 
-from msgspec.structs import replace
-
 from toolguard_engine.effects.commands.guesses import spelled
 from toolguard_engine.effects.commands.run_files import RunFiles
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
@@ -41,7 +39,7 @@ def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramR
             path, name, *_ = program.words.texts
             names[f"hash {name}"] = basename(path)
         real = _real(program, names, running) if names or "/" in program.argv[0] else ""
-        found.append(replace(program, argv=(real, *program.argv[1:]), name=real) if real else program)
+        found.append(program.with_words((real, *program.argv[1:]), real) if real else program)
     return found
 
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from typing import cast
 
-from msgspec.structs import replace
-
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import endless_loops
 from toolguard_engine.effects.commands.program_walk import ProgramWalk
@@ -309,11 +307,7 @@ class Walk(ProgramWalk):
         )  # fmt: skip
         feed = self.run(program, state)
         if not found[0].strip(UNKNOWN) and found[1:] and found[1][:1] not in ("", "-"):  # may be empty: `$SUDO rm x`
-            shifted = tuple((at - 1, each) for at, each in given if at)
-            rest = tuple(at - 1 for at in unset if at)
-            inner = self.run(
-                replace(program, argv=tuple(found[1:]), name=program_name(found[1]), given=shifted, unset=rest), state
-            )
+            inner = self.run(program.with_words(tuple(found[1:]), program_name(found[1]), range(1, len(found))), state)
             feed = together([feed, inner], exact=False) if inner.text is None else inner
         return feed
 

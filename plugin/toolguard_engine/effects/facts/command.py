@@ -7,9 +7,11 @@ kept as written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
+from msgspec import structs
 
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -104,6 +106,19 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
     def words(self) -> CommandWords:
         """The first of its readings, in which unknown options take no value. Without a manual, the words as they look."""
         return self.readings[0] if self.readings else option_parser.plain(self.argv)
+
+    def with_words(self, argv: tuple[str, ...], name: str | None = None, places: Sequence[int] | None = None) -> ProgramRun:
+        """The same program with other words. `places`: for each word of `argv`, where it stood before, -1 if it is new;
+        without them each stands where it stood. What is known of a word by its position goes along with it."""
+        places = range(len(argv)) if places is None else places
+        feeds = dict(self.given)
+        return structs.replace(
+            self,
+            argv=argv,
+            name=self.name if name is None else name,
+            given=tuple((at, feeds[was]) for at, was in enumerate(places) if was in feeds) if feeds else (),
+            unset=tuple(at for at, was in enumerate(places) if was in self.unset) if self.unset else (),
+        )
 
     @property
     def moves_files(self) -> bool:

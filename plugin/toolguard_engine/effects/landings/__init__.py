@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from msgspec import structs
-
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings import checked_out_files, copied_files, installed_files, unpacked_files
@@ -82,8 +80,8 @@ def _all_landings(program: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterat
 
 def _without_unset(program: ProgramRun) -> ProgramRun:
     """As the program runs if its variables that were never set are empty: the words that are nothing else vanish."""
-    left = tuple(word for at, word in enumerate(program.argv) if at not in program.unset or word != UNKNOWN)
-    return structs.replace(program, argv=left, given=(), unset=())
+    places = [at for at, word in enumerate(program.argv) if at not in program.unset or word != UNKNOWN]
+    return program.with_words(tuple(program.argv[at] for at in places), places=places)
 
 
 def _landings(program: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:

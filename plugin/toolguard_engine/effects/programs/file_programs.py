@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import basename
 
-from msgspec.structs import replace
-
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
@@ -284,7 +282,8 @@ def _cmake(program: ProgramRun, where: Where) -> Iterator[Effect]:
     deep = ("-r",) if program.argv[2].endswith("directory") else ()
     argv = (name, *deep, *program.argv[3:])
     if name == "rm":
-        yield from _rm(replace(program, argv=argv, name=name), where)
+        places = [*[-1] * (1 + len(deep)), *range(3, len(program.argv))]
+        yield from _rm(program.with_words(argv, name, places), where)
         return
     for words in option_parser.readings(name, argv):
         yield from _COPIES[name](program, words, where)

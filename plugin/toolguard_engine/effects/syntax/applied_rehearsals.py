@@ -46,8 +46,9 @@ def applied(runs: list[ProgramRun]) -> Iterator[ProgramRun]:
             return
         if _rehearses(program) and (program.pipeline in pipelines or (of_text and "$()" in program.via)):
             dry = {each.word for each in program.words.given if "--dry-run" in each.entry.names}
-            argv = tuple(word for at, word in enumerate(program.argv) if at not in dry)
-            yield msgspec.structs.replace(program, argv=argv, redirects=(), piped=False)
+            places = [at for at in range(len(program.argv)) if at not in dry]
+            applied = program.with_words(tuple(program.argv[at] for at in places), places=places)
+            yield msgspec.structs.replace(applied, redirects=(), piped=False)
 
 
 def _written(program: ProgramRun) -> Iterator[str]:
