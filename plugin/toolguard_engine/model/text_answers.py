@@ -21,8 +21,8 @@ def digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).digest()
 
 
-def kept_by_text(answer: Callable[..., T]) -> Callable[..., T]:
-    """`answer`: a function of a text and of other values that can be hashed."""
+def kept_by_text(answer: Callable[..., T], most: int = KEPT) -> Callable[..., T]:
+    """`answer`: a function of a text and of other values that can be hashed; `most`: so many answers are kept."""
     known: OrderedDict[tuple[bytes, tuple[Hashable, ...]], Any] = OrderedDict()
 
     def found(text: str, *others: Hashable) -> T:
@@ -35,7 +35,7 @@ def kept_by_text(answer: Callable[..., T]) -> Callable[..., T]:
         new = answer(text, *others)
         if not isinstance(new, tuple) or len(new) <= MAX_PARTS:
             known[key] = new
-            if len(known) > KEPT:
+            if len(known) > most:
                 known.popitem(last=False)
         return new
 

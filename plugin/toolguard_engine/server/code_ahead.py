@@ -11,6 +11,8 @@ from contextlib import suppress
 
 from toolguard_engine.effects.commands import code_files, code_sources, interpreters, served_folders
 from toolguard_engine.effects.commands.handed_code import program_of
+from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
+from toolguard_engine.layers.self_protection import interpreter_code
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.files import FileSource, FileText
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
@@ -85,6 +87,8 @@ class CodeAhead:
         language = _language(path)
         interpreters.reading(code, language)
         served_folders.of_code(code)
+        argv = (language, *code_sources.words_of_file(code, language))
+        interpreter_code.look_ahead(ProgramRun(argv, language, stdin=StdinSource(code)))
         taken_in = code_files.imported(code, language, path.rpartition("/")[0])[:MAX_TAKEN_IN]
         for name in dict.fromkeys(name for names in taken_in for name in names):
             if name[:1] == "/" and name not in self._seen and len(self._waiting) < MAX_WAITING and _language(name):

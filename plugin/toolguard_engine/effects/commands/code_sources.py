@@ -96,6 +96,11 @@ def language(name: str) -> str:
     return (LANGUAGES.get(name) or LANGUAGES.get(plain_name(name), ("", "")))[0]
 
 
+def words_of_file(text: str, program: str) -> tuple[str, ...]:
+    """The words with which an interpreter runs the content of a file as its input."""
+    return (text,) if language(program) == "awk" else ("-",)
+
+
 def source(program: ProgramRun) -> tuple[str, str] | None:
     """The language and the code of a run; None if there is no code or it is unknown."""
     language, letters = LANGUAGES.get(plain_name(program.name), ("", ""))

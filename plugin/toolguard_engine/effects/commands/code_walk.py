@@ -41,7 +41,7 @@ class CodeWalk(ChangeWalk):
 
     def run_code(self, file: FilePlace, program: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
         """Runs the content of a file as code of an interpreter. `taken_in`: by other code."""
-        words = (file.text,) if code_sources.language(program.name) == "awk" else ("-",)
+        words = code_sources.words_of_file(file.text, program.name)
         name = "node" if program.name == "deno" else program.name  # its own options are not those of a text
         code = replace(
             program.with_words((name, *words), name, ()),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -30,7 +31,7 @@ from toolguard_engine.layers.self_protection.scene import (
     texts,
 )
 from toolguard_engine.model.call import Host
-from toolguard_engine.model.text_answers import kept_by_text
+from toolguard_engine.model.text_answers import SHORTEST, kept_by_text
 
 _SPLIT = lazy_re.compile(r"[\s'\"=,:;|&()<>`]+")
 _JOINS = lazy_re.compile(r"['\"]\s*+[+.]?\s*+['\"]")
@@ -113,28 +114,48 @@ def _whole(name: str) -> re.Pattern[str]:
     return re.compile(rf"{name}(?:(?<![\w-]{name})|(?<=%2f{name}))(?![\w-])")
 
 
+class _InputMarks(NamedTuple):
+    """What `is_near` looks for in one text."""
+
+    names_ours: bool
+    joins: bool
+    has_blanks: bool
+    starts: frozenset[str]
+
+
 def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     signs = _signs(host)
-    words = _words(runs)
+    words, inputs = _words(runs)
+    marks = [_marks(text, host) for text in inputs]
     text = "\n".join(words)
     lower = text.lower() if text.isascii() else "\n".join(map(_plain, words))
-    if names_ours(lower, host):
+    if names_ours(lower, host) or any(each.names_ours for each in marks):
         return True
     if _moves(runs, host, folder) or any(is_open(run) or leaves_its_folder(run) for run in runs):
         return True
-    if any(map(text.__contains__, _JOINERS)) and any(_code_is_near(run, host) for run in runs):
+    joins = any(map(text.__contains__, _JOINERS)) or any(each.joins for each in marks)
+    if joins and any(_code_is_near(run, host) for run in runs):
         return True
-    if any(map(text.__contains__, _BLANKS)) and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
+    has_blanks = any(map(text.__contains__, _BLANKS)) or any(each.has_blanks for each in marks)
+    if has_blanks and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
         return True
-    if "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
+    if not marks and "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
         return False  # none of `starts`
     bases: tuple[str, ...] = ()
     for start in signs.starts:
-        if start in lower:
+        if start in lower or any(start in each.starts for each in marks):
             bases = bases or _bases(runs, folder, host)
-            if len(bases) > _MAX_BASES or _leads(start, words, signs, host, bases):
+            if len(bases) > _MAX_BASES or _leads(start, [*words, *inputs], signs, host, bases):
                 return True
     return False
+
+
+@kept_by_text
+def _marks(text: str, host: Host) -> _InputMarks:
+    lower = f"\n{_plain(text)}\n"
+    starts = frozenset(start for start in _signs(host).starts if start in lower)
+    joins, has_blanks = (any(map(text.__contains__, signs)) for signs in (_JOINERS, _BLANKS))
+    return _InputMarks(names_ours(lower, host), joins, has_blanks, starts)
 
 
 def _plain(word: str) -> str:
@@ -160,9 +181,9 @@ def _bases(runs: tuple[ProgramRun, ...], folder: str, host: Host) -> tuple[str, 
     return tuple(dict.fromkeys(found))
 
 
-def _words(runs: tuple[ProgramRun, ...]) -> list[str]:
-    """All texts that programs are given, between two empty words."""
-    words = [""]
+def _words(runs: tuple[ProgramRun, ...]) -> tuple[list[str], list[str]]:
+    """All texts that programs are given, between two empty words; and apart from these, their long inputs."""
+    words, inputs = [""], list[str]()
     for run in runs:
         words += run.argv
         if run.redirects:
@@ -170,9 +191,9 @@ def _words(runs: tuple[ProgramRun, ...]) -> list[str]:
         if run.assigns:
             words += [value for _, value in run.assigns]
         if run.stdin is not None and run.stdin.text:
-            words.append(run.stdin.text)
+            (words if len(run.stdin.text) < SHORTEST else inputs).append(run.stdin.text)
     words.append("")
-    return words
+    return words, inputs
 
 
 def _moves(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
@@ -235,7 +256,7 @@ def _is_fixed(path: str) -> bool:
 def _leads(start: str, words: list[str], signs: _Signs, host: Host, bases: tuple[str, ...]) -> bool:
     """Whether a word with this beginning is a path to a protected place or to a folder above one."""
     begin = start.strip("\n")
-    paths = {path for word in words if begin in word.lower() for path in _paths(word, signs)}
+    paths = {path for word in words if _is_one_word(word) and begin in word.lower() for path in _paths(word, signs)}
     if len(paths) > _MAX_PATHS:
         return True
     places = [(path, base) for path in paths for base in (bases[:1] if _is_fixed(path) else bases)]
@@ -247,9 +268,11 @@ def _leads(start: str, words: list[str], signs: _Signs, host: Host, bases: tuple
     )
 
 
+def _is_one_word(word: str) -> bool:
+    return " " not in word and "\n" not in word
+
+
 def _paths(word: str, signs: _Signs) -> list[str]:
-    if " " in word or "\n" in word:
-        return []
     pieces = [word] if word[:1] in "/~." and "=" not in word and ":" not in word else _SPLIT.split(word)
     return [path for piece in pieces if (path := _path(piece)) and _may_lead(path, signs)]
 

@@ -98,7 +98,7 @@ def _is_found(scene: CommandScene) -> bool:
     """Whether the command searches for the gateway's code, and changes something that may be it."""
     changes = [run for run in scene.runs if run.name in _CHANGERS]
     unknown = bool(scene.writers) or any(run in scene.takers or "find" in run.via for run in changes)
-    if _RESOLVED.search(scene.text) and (unknown or any(_CODE_WRITES.search(code) for _, code in scene.codes())):
+    if _RESOLVED.search(scene.text) and (unknown or any(code.has(_CODE_WRITES) for _, code in scene.codes)):
         return True
     if unknown and any(run.name in _FINDERS and any(map(_SOUGHT.search, run.argv[1:])) for run in scene.runs):
         return True

@@ -11,11 +11,12 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES, Place
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.host import file_names, metrics_path
@@ -31,10 +32,12 @@ from toolguard_engine.layers.self_protection.scene import (
     ProtectionFinding,
     awk_prints,
     base,
+    code_of,
     is_interpreter,
     resolved,
     sed_prints,
 )
+from toolguard_engine.layers.self_protection.searched_code import SearchedCode
 from toolguard_engine.model.call import Keeping
 from toolguard_engine.quick_search import may_be_in
 
@@ -112,22 +115,26 @@ _EDITORS = SEDS | AWKS
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     read = [path for run in scene.runs if is_interpreter(run.name) for path in interpreters.paths(run)]
-    for program, code in scene.codes():
-        plain = "\n".join((_with_hidden_texts(code), *map(repr, read)))
-        if text := _about(plain, program, scene):
-            harmless: Keeping | None = "secrets" if text == KEY else None
-            yield ProtectionFinding(text, text != own_config.CHANGED, _cause(plain, scene), harmless)
-        elif _reads_all_home(plain, scene):
-            yield ProtectionFinding(KEY, certain=False, harmless=None if _has(_COPIES, plain) else "credentials")
+    names = SearchedCode("\n".join(map(repr, read))) if read else None
+    for program, text in scene.codes:
+        code = SearchedCode(text.code, _with_hidden_texts, names)
+        if why := _about(code, program, scene):
+            harmless: Keeping | None = "secrets" if why == KEY else None
+            yield ProtectionFinding(why, why != own_config.CHANGED, _cause(code.text, scene), harmless)
+        elif _reads_all_home(code, scene):
+            yield ProtectionFinding(KEY, certain=False, harmless=None if code.has(_COPIES) else "credentials")
 
 
-@lru_cache(maxsize=400)
-def _has(pattern: re.Pattern[str], code: str) -> bool:
-    """Whether a pattern is in code. Kept: the same files are run again and again."""
-    return may_be_in(pattern, code) and pattern.search(code) is not None
+def look_ahead(run: ProgramRun) -> None:
+    """Finds out about the code of a program what most judgements ask, before it runs."""
+    code = SearchedCode(code_of(run), _with_hidden_texts)
+    for pattern in (_WRITES, _WHOLE, _TELLING, _LINK, _STATE, _WALKS_ALL, _READS, _CHOOSES, _COPIES):
+        code.has(pattern)
+    for word in ("toolguard", "token", *CONFIG_NAMES):
+        _ = word in code
 
 
-@lru_cache(maxsize=24)
+@lru_cache(maxsize=8)
 def _with_hidden_texts(code: str) -> str:
     """The code with its string pieces joined, followed by the texts that it holds encoded or reversed."""
     code = _JOINED.sub("", code)
@@ -157,38 +164,38 @@ def _printable(data: bytes) -> Iterator[str]:
         yield text
 
 
-def _takes_token(code: str, found: set[Place], scene: CommandScene) -> bool:
+def _takes_token(code: SearchedCode, found: frozenset[Place], scene: CommandScene) -> bool:
     """Whether code searches for the dashboard's token, or builds its name, near where it is kept."""
     name = base(scene.host.metrics)
     if not name or "token" not in code:
         return False
     if not found.isdisjoint(("guard", "config")) and metrics_path.TOKEN in code:
         return True
-    listed, named, part = (_has(pattern, code) for pattern in (_WALKS, _TOKEN_NAME, _TOKEN_PART))
+    listed, named, part = (code.has(pattern) for pattern in (_WALKS, _TOKEN_NAME, _TOKEN_PART))
     if _is_near(code, found, name, scene):
         return bool(named or (part and (listed or name.partition(".")[0] in code)))
-    return bool(named and listed and (_has(_FROM_ALL_HOME, code) or _quoted(scene.protected.home, code)))
+    return bool(named and listed and (code.has(_FROM_ALL_HOME) or _quoted(scene.protected.home, code)))
 
 
-def _is_near(code: str, found: set[Place], name: str, scene: CommandScene) -> bool:
+def _is_near(code: SearchedCode, found: frozenset[Place], name: str, scene: CommandScene) -> bool:
     """Whether code names the token's folder, or the metrics file `name` in the home or in such a folder."""
-    if _has(_STATE, code) or _has(_LINK, code) or not found.isdisjoint({"root", "config", "guard"}):
+    if code.has(_STATE) or code.has(_LINK) or not found.isdisjoint({"root", "config", "guard"}):
         return True
-    return name in code and (_has(_FROM_HOME, code) or any(base(above) in code for above in scene.protected.above))
+    return name in code and (code.has(_FROM_HOME) or any(base(above) in code for above in scene.protected.above))
 
 
-def _reads_all_home(code: str, scene: CommandScene) -> bool:
+def _reads_all_home(code: SearchedCode, scene: CommandScene) -> bool:
     """Whether code walks the whole home folder or disk and reads what it finds, or copies it."""
-    walks = _has(_WALKS_ALL, code) and _has(_READS, code) and not _has(_CHOOSES, code)
-    if not walks and not _has(_COPIES, code):
+    walks = code.has(_WALKS_ALL) and code.has(_READS) and not code.has(_CHOOSES)
+    if not walks and not code.has(_COPIES):
         return False
-    if _has(_ALL_HOME, code) or _quoted(scene.protected.home, code):
+    if code.has(_ALL_HOME) or _quoted(scene.protected.home, code):
         return True
-    copies = walks or "tarfile" in code or any(not match[0].startswith(".add") for match in _COPIES.finditer(code))
-    named = islice(_FOLDER.finditer(code), _MAX_FOLDERS) if copies else ()
+    copies = walks or "tarfile" in code or any(not match[0].startswith(".add") for match in _COPIES.finditer(code.text))
+    named = islice(_FOLDER.finditer(code.text), _MAX_FOLDERS) if copies else ()
     if any(_holds_secret(match[1], scene) for match in named):
         return True
-    return "~/**" in code and _has(_HIDDEN_TOO, code)
+    return "~/**" in code and code.has(_HIDDEN_TOO)
 
 
 def _holds_secret(path: str, scene: CommandScene) -> bool:
@@ -197,7 +204,7 @@ def _holds_secret(path: str, scene: CommandScene) -> bool:
     return any(scene.holds_secret(resolved(path, scene.host, folder)) for folder in list(folders)[:MAX_FOLDERS])
 
 
-def _quoted(text: str, code: str) -> bool:
+def _quoted(text: str, code: SearchedCode) -> bool:
     return f"'{text}'" in code or f'"{text}"' in code
 
 
@@ -206,32 +213,37 @@ def _cause(code: str, scene: CommandScene) -> str:
     return next((path for path in _SPLIT.split(code) if ("/" in path or "." in path) and scene.place(path)), "")
 
 
-def _about(code: str, program: str, scene: CommandScene) -> str:
-    if "toolguard" in code and program not in _EDITORS and (_has(_IMPORT, code) or _has(_CALLED, code)):
+def _places(scene: CommandScene, code: str) -> frozenset[Place]:
+    """The kinds of places that code names."""
+    return frozenset(scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path)
+
+
+def _about(code: SearchedCode, program: str, scene: CommandScene) -> str:
+    if "toolguard" in code and program not in _EDITORS and (code.has(_IMPORT) or code.has(_CALLED)):
         return CLI
-    found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
+    found = code.all(("places", scene.host, scene.folders), partial(_places, scene))
     kept = scene.protected.kept
     if "key" in found or any(token in code for token in kept[:1]) or _takes_token(code, found, scene):
         return KEY
-    if (program in SEDS and sed_prints(option_parser.words(program, (program, *code.split("\n"))))) or (
-        program in AWKS and awk_prints(code)
+    if (program in SEDS and sed_prints(option_parser.words(program, (program, *code.text.split("\n"))))) or (
+        program in AWKS and awk_prints(code.text)
     ):
         return ""
-    writes = program in _EDITORS or _has(_WRITES, code)
+    writes = program in _EDITORS or code.has(_WRITES)
     if "guard" in found and writes:
         return FILES
     is_config = "config" in found or any(name in code for name in CONFIG_NAMES)
-    if is_config and (writes or _has(_WHOLE, code)) and "root" not in found:
-        return "" if scene.lists.is_worked_out else FILES if _has(_NAMES_GUARD, code) else own_config.CHANGED
+    if is_config and (writes or code.has(_WHOLE)) and "root" not in found:
+        return "" if scene.lists.is_worked_out else FILES if code.has(_NAMES_GUARD) else own_config.CHANGED
     if is_config and writes:
         return FILES
-    if writes and _has(_TELLING, code) and _has(_FROM_HOME, code) and _has(_WALKS, code):
+    if writes and code.has(_TELLING) and code.has(_FROM_HOME) and code.has(_WALKS):
         return FILES
-    if _has(_LINK, code) and _has(_SECRET, code) and "toolguard" in code:
+    if code.has(_LINK) and code.has(_SECRET) and "toolguard" in code:
         return KEY
-    if not _has(_STATE, code):
-        return FILES if "root" in found and _has(_WHOLE, code) else ""
-    if _has(_SECRET, code) and _has(_SECRET_FOLDER, code):
+    if not code.has(_STATE):
+        return FILES if "root" in found and code.has(_WHOLE) else ""
+    if code.has(_SECRET) and code.has(_SECRET_FOLDER):
         return KEY
-    ours = _has(_OURS, code) or any(name in code for name in kept)
-    return FILES if (writes and ours) or _has(_WHOLE, code) else ""
+    ours = code.has(_OURS) or any(name in code for name in kept)
+    return FILES if (writes and ours) or code.has(_WHOLE) else ""

@@ -19,8 +19,8 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base
+from toolguard_engine.layers.self_protection.searched_code import SearchedCode
 from toolguard_engine.model.call import Host
-from toolguard_engine.quick_search import may_be_in
 
 REASON = "This command would stop the guard or the gateway that it protects."
 POSSIBLE = (
@@ -123,7 +123,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     if aim < Aim.US and any(_kills_listed(run) for run in scene.runs):
         aim = max(aim, *(_lists_ours(run, scene) for run in scene.runs))
     if aim < Aim.US:
-        aim = max(aim, *(_by_code(code, scene) for _, code in scene.codes()), Aim.ELSEWHERE)
+        aim = max(aim, *(_by_code(code, scene) for _, code in scene.codes), Aim.ELSEWHERE)
     killers = [run for run in scene.runs if run.name == "kill" or run.name in _NAME_KILLERS]
     if (
         aim
@@ -325,9 +325,9 @@ def _fits_ours(pattern: str, *, exact: bool) -> Aim:
     return aim
 
 
-def _by_code(code: str, scene: CommandScene) -> Aim:
+def _by_code(code: SearchedCode, scene: CommandScene) -> Aim:
     """Signals sent by code: `os.kill(1234, 9)`."""
-    found = list(_CODE.finditer(code)) if may_be_in(_CODE, code) else []
+    found = list(_CODE.finditer(code.text)) if code.has(_CODE) else []
     if any(_aims_at_us(match[0], scene.host) for match in found):
         return Aim.US
     return Aim.MAYBE_US if found and _mentions_us(scene.text) else Aim.ELSEWHERE

@@ -18,6 +18,7 @@ from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.protected_paths import Place, Protected
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.layers.self_protection.searched_code import SearchedCode
 from toolguard_engine.model.call import Host, Keeping
 
 _CHANGES_FOLDER = lazy_re.compile(r"\b(?:f?chdir|cd|Set-Location)\s{0,4}\(?\s{0,4}[\"'`]([^\"'`\n]{1,200})[\"'`]")
@@ -408,8 +409,12 @@ class CommandScene(Struct, frozen=True, dict=True):
                 found.setdefault(run.via[-1], {}).setdefault(len(run.argv), set()).add(run.argv)
         return found
 
-    def codes(self) -> Iterator[tuple[str, str]]:
+    @cached_property
+    def codes(self) -> tuple[tuple[str, SearchedCode], ...]:
         """Interpreter names with the code they run: arguments, input, and files that the command itself writes."""
+        return tuple((program, SearchedCode(code)) for program, code in self._codes())
+
+    def _codes(self) -> Iterator[tuple[str, str]]:
         running = [not self.is_wrapper(run) and _runs_code(run) for run in self.runs]
         if not any(running):
             return
@@ -417,11 +422,16 @@ class CommandScene(Struct, frozen=True, dict=True):
         found: dict[tuple[str, str], None] = {}
         for run, runs in zip(self.runs, running, strict=True):
             if runs or not named.isdisjoint(targets(run)) or (run.name == "tee" and not named.isdisjoint(run.argv[1:])):
-                found[run.name, "\n".join((*run.argv[1:], *texts(run)))[:MAX_CODE]] = None
+                found[run.name, code_of(run)] = None
         codes = list(found)
         yield from codes[:MAX_CODES]
         if len(codes) > MAX_CODES:
             yield "", "\n".join(code for _, code in codes[MAX_CODES:])[: 4 * MAX_CODE]
+
+
+def code_of(run: ProgramRun) -> str:
+    """What a program may run as code: its words and its input."""
+    return "\n".join((*run.argv[1:], *texts(run)))[:MAX_CODE]
 
 
 def _runs_code(run: ProgramRun) -> bool:

@@ -46,8 +46,8 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
             yield ProtectionFinding(SERVICE, certain=False)
         elif _takes_all(run):
             yield from _taken(scene)
-    for _, code in scene.codes():
-        if _CODE_SETS.search(code) and OWN_VARIABLE.search(code):
+    for _, code in scene.codes:
+        if code.has(_CODE_SETS) and code.has(OWN_VARIABLE):
             yield ProtectionFinding(SERVICE, certain=False)
 
 
