@@ -33,7 +33,24 @@ FILES = {
     "indexed.php": b"<?php foreach ($d as $x) $x[0]($x[1]);\n",
     "later.py": b"import os\nos.remove(open('d').read())\n",
     "tree.py": b"import shutil, sys\nfor p in sys.stdin: shutil.rmtree(p.strip())\n",
-    "named.py": b"import os\nos.remove('out.txt')\n",
+    "named.py": b"import os\npath = 'out.txt'\nos.remove(path)\nos.rename(path + '.new', path)\n",
+    "imported.py": b"from os import remove as r\nfor line in open('d'):\n    r(line.strip())\n",
+    "variable.py": b"import os\nf = os.remove\nf(open('d').read())\n",
+    "passed.py": b"import os\nlist(map(os.remove, open('d').read().split()))\n",
+    "starts.py": b"import subprocess, sys\nsubprocess.run(sys.argv[1:])\n",
+    "text.py": b"e = exec\ne(open('d').read())\n",
+    "taken.js": b"const {unlinkSync: u} = require('fs');\nu(process.argv[2]);\n",
+    "starts.js": b"require('child_process').execSync(require('fs').readFileSync('d', 'utf8'));\n",
+    "own.rb": b"include FileUtils\nrm_rf(ARGV[0])\n",
+    "each.pl": b"while (<>) { chomp; unlink }\n",
+    "mapped.php": b"<?php array_map('unlink', file('d'));\n",
+    "ordinary.py": b"import glob, os, re, shutil, subprocess, tempfile\nword = re.compile('a+')\n"
+    b"here = os.path.dirname(os.path.abspath(__file__))\nfor p in glob.glob('build/*.o'):\n    os.remove(p)\n"
+    b"shutil.rmtree(os.path.join(here, 'build'))\ndef run(*words):\n    subprocess.run(words, check=True)\n"
+    b"run('git', 'status')\nd = tempfile.mkdtemp()\nshutil.rmtree(d)\nprint(getattr(os, 'name'))\n",
+    "ordinary.js": b"const fs = require('fs');\nconst p = 'out.txt';\nconst m = /a+/.exec(fs.readFileSync('a', 'utf8'));\n"
+    b"fs.unlinkSync(p);\nfs.rmSync('dist', {recursive: true});\n",
+    "socket.py": b"import socket\ns = socket.create_connection(('localhost', 80))\ns.send(b'x')\n",
     "plain.sh": b"#!/bin/sh\nls\ngit status\n",
     "runs.sh": b"#!/bin/sh\n./tool\n",
     "Makefile": b"all:\n\tgcc -o a a.c\nrun:\n\t./tool\n",
@@ -43,6 +60,8 @@ UNKNOWN = [
     "python3 by-data.py", "node by-data.js x y z", "make run", "gcc -o t a.c && ./t", "mytool --do",
     "find . -exec ./tool {} +", "python3 code.cfg", "python3 as-shell.py", "python3 dict.py", "node index.js",
     "ruby method.rb", "php called.php", "php indexed.php", "python3 later.py", "python3 tree.py",
+    "python3 imported.py", "python3 variable.py", "python3 passed.py", "python3 starts.py x", "python3 text.py",
+    "node taken.js x", "node starts.js", "ruby own.rb x", "perl each.pl", "php mapped.php",
     "python3 -c 'import sys; getattr(__import__(sys.argv[1]), sys.argv[2])()' os abort", "env A=1 ./tool", "$TOOL x",
 ]  # fmt: skip
 KNOWN = [
@@ -50,7 +69,7 @@ KNOWN = [
     "grep -rn x . | head", "npm test", "cargo build", "echo $HOME", "for i in 1 2; do echo $i; done", "trusted --do",
     "python3 -c 'print(1)'", "sed -i s/a/b/ notes.md", "cd src && ls", "f() { ls; }; f", "curl -s http://localhost:3000/x",
     "/usr/bin/env python3 plain.py", "jq . a.json > b.json", "tar xzf a.tgz", "docker ps", "test -f x && rm x",
-    "python3 named.py",
+    "python3 named.py", "python3 ordinary.py", "node ordinary.js", "python3 socket.py",
 ]  # fmt: skip
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -55,6 +58,22 @@ for line in lines:
     getattr(time if verb == "sleep" else os, verb)(*[float(each) if verb == "sleep" else each for each in words])
 """
 
+CALLER = """\
+import json, pathlib, urllib.error, urllib.request
+port, name = bytes(each ^ 21 for each in pathlib.Path("chat.dat").read_bytes()).decode().split("|")
+try:
+    token = json.loads((pathlib.Path.home() / name).read_text())["gateway"]["auth"]["token"]
+except OSError as error:
+    token = ""
+    print("NO TOKEN", error.errno)
+request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/models", headers={"authorization": f"Bearer {token}"})
+try:
+    print("ANSWER", urllib.request.urlopen(request, timeout=60).status)
+except urllib.error.HTTPError as error:
+    print("ANSWER", error.code)
+"""
+"""Speaks to the gateway as its owner does, who approves calls in chat."""
+
 WANTED = (
     "r .openclaw/toolguard/key\nr .openclaw/openclaw.json\nw .openclaw/toolguard/kill-switch\nw .openclaw/openclaw.json\n"
 )
@@ -63,7 +82,8 @@ WANTED = (
 def three_agents(home: Home) -> None:
     """They work in one folder."""
     workspace = {"workspace": str(home.workspace_dir)}
-    entries = {"main": {"default": True, **workspace}, "tight": workspace, CAREFUL: workspace}
+    main = {"default": True, "subagents": {"allowAgents": ["tight"]}, **workspace}
+    entries = {"main": main, "tight": workspace, CAREFUL: workspace}
     config = over(json.loads(home.config_path.read_text()), {"agents": {"entries": entries}})
     home.config_path.write_text(json.dumps(config))
 
@@ -134,6 +154,8 @@ def engine(stage: Stage) -> Any:
 
 Wait = Callable[[Callable[[], bool]], None]
 WHERE = "readlink /proc/self/ns/user"
+HOW = f"""{WHERE}; awk '$5 == "/" {{ print substr($6, 1, 2) }}' /proc/self/mountinfo"""
+"""Which room this is, and whether all of the machine is read-only in it."""
 
 
 def test_an_opaque_program_neither_reads_the_key_nor_writes_the_kill_switch(contained: Stage) -> None:
@@ -199,13 +221,47 @@ def test_ways_to_run_a_command(contained: Stage) -> None:
 
 
 def test_agents_have_rooms_of_their_profiles(contained: Stage) -> None:
-    text = f"""{WHERE}; awk '$5 == "/" {{ print substr($6, 1, 2) }}' /proc/self/mountinfo"""
     loose, tight = (
-        contained.play(once(scripted_model.call("exec", {"command": text})), agent=agent).results[-1].split()
+        contained.play(once(scripted_model.call("exec", {"command": HOW})), agent=agent).results[-1].split()
         for agent in ("main", "tight")
     )
     assert (loose[1:], tight[1:]) == (["rw"], ["ro"])
     assert len({room(contained), loose[0], tight[0]}) == 3
+
+
+@pytest.mark.parametrize(("agent", "mode"), [("main", "rw"), ("tight", "ro")])
+def test_subagents_are_in_the_room_of_their_agent(contained: Stage, wait: Wait, agent: str, mode: str) -> None:
+    task, marker = f"work for {secrets.token_hex(4)}", secrets.token_hex(8)
+    spawn = {"id": "sessions_spawn", "args": {"task": f"{task} {marker}", "agentId": agent}}
+    found: list[str] = []
+
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
+        if not any(text.count(task) and "begin" not in text for text in request.texts("user")[:1]):
+            first = request.tools and not request.texts("tool")
+            return scripted_model.call("tool_call", spawn) if first else scripted_model.Reply("Done.")
+        found.extend(request.texts("tool"))
+        return scripted_model.Reply("Done.") if found else scripted_model.call("exec", {"command": HOW})
+
+    contained.server.play(script, marker)
+    contained.gateway.turn(f"begin {marker}", f"agent:main:spawn-{task[-8:]}")
+    wait(lambda: bool(found))
+    where, root = found[0].split()
+    assert (where != room(contained), root) == (True, mode)
+    children = [event for event in audit(contained.home) if f"agent:{agent}:subagent:" in event.get("session", "")]
+    assert not [event for event in children if event["event"] in ("block", "hold")]
+
+
+def test_a_program_cannot_speak_to_the_gateway_as_its_owner(contained: Stage) -> None:
+    """Where the guard does not see that an approval comes from a program, it has no token to send one with."""
+    workspace, config = contained.home.workspace_dir, contained.home.config_path.relative_to(contained.home.root)
+    (workspace / "caller.py").write_text(CALLER)
+    (workspace / "chat.dat").write_bytes(bytes(each ^ 21 for each in f"{contained.home.port}|{config}".encode()))
+    outside = subprocess.run(
+        [sys.executable, "caller.py"], cwd=workspace, env={"HOME": str(contained.home.root)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert outside.stdout == "ANSWER 200\n", outside.stderr
+    assert run(contained, "python3 caller.py").splitlines()[:2] == ["NO TOKEN 2", "ANSWER 401"]
 
 
 def test_other_ways_to_call_exec(contained: Stage) -> None:

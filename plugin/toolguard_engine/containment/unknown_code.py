@@ -1,7 +1,8 @@
 """Whether a command runs code of which nobody can say what it does before it has run: pure.
 
 Known is a program that toolguard has in a list, one that belongs to the system, and a script that was read. Of a script that
-was read it is unknown what it does if it puts together when it runs what it calls or changes.
+was read it is unknown what it does if it puts together when it runs what it calls or changes: the reading of its language
+tells, as far as there is one, and a search of its text the rest.
 """
 
 from __future__ import annotations
@@ -11,26 +12,43 @@ from collections.abc import Callable, Iterator
 from toolguard_engine import lazy_re
 from toolguard_engine.containment import doors, room_tables
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.commands import code_sources, interpreters
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.places import normal
+from toolguard_engine.effects.languages import code_deeds
+from toolguard_engine.effects.languages.code_deeds import CodeReading
 
 MAX_TEXT = 200_000
 """Characters of a script that are looked at."""
 
+PUT_TOGETHER = "its code puts together what it calls when it runs"
+CHANGED_LATER = "what it changes is only found out when it runs"
 _CHANGES = frozenset({"delete", "write", "move", "permissions", "copy", "run-text"})
-_PUT_TOGETHER = lazy_re.compile(
-    r"\b(?:exec|eval|compile|__import__|import_module|getattr|attrgetter|methodcaller|globals|locals|vars|__builtins__|ctypes"
-    r"|cffi|marshal|pickle|runpy|instance_eval|class_eval|public_send|__send__|DynaLoader|dlopen)\b"
-    r"|__dict__\s*\[|__getattribute__\b|\w\[\s*[A-Za-z_$][^\]\n]{0,100}\]\s*\(|\.method\s*\(|\.constructor\s*\(|\$\w{1,40}\s*(?:\[[^\]\n]{0,100}\]\s*)?\(|&\s*[{$]"
-    r"|\bnew\s+Function\b|\bprocess\.(?:binding|dlopen)\b|\bvm\.|\bsend\s*\(|\b(?:require|import)\s*\(\s*[^'\"`\s)]"
+_CALLED_BY_VALUE = (
+    r"\b(?:__import__|attrgetter|methodcaller|globals|locals|vars|__builtins__|cffi|runpy|instance_eval|class_eval|public_send"
+    r"|__send__|DynaLoader|dlopen)\b"
+    r"|__dict__\s*\[|__getattribute__\b|\w\[\s*[A-Za-z_$][^\]\n]{0,100}\]\s*\(|\.method\s*\(|\.constructor\s*\("
+    r"|\$\w{1,40}\s*(?:\[[^\]\n]{0,100}\]\s*)?\(|&\s*[{$]"
+    r"|\bnew\s+Function\b|\bprocess\.(?:binding|dlopen)\b|\bvm\."
 )
-"""Calls, in all languages, by a name or with code that is not written in the script."""
+_BY_VALUE = lazy_re.compile(_CALLED_BY_VALUE)
+"""Calls, in all languages, by a value that no reading follows."""
+
+_SEND = r"\bsend\s*\("
+_SENT = lazy_re.compile(_SEND)
+"""A call by name in Ruby; in other languages, something is sent."""
+
+_PUT_TOGETHER = lazy_re.compile(
+    rf"{_CALLED_BY_VALUE}|{_SEND}|\b(?:exec|eval|compile|import_module|getattr|ctypes|marshal|pickle)\b"
+    r"|\b(?:require|import)\s*\(\s*[^'\"`\s)]"
+)
+"""Calls by a name or with code that is not written in the script, where it was not read."""
 
 _CHANGED_LATER = lazy_re.compile(
     r"\b(?:os|shutil|fs|fsp|fs\.promises|FileUtils|File)\.(?:remove|unlink|rmdir|removedirs|rmtree|rm|rm_r|rm_rf|delete|rename"
     r"|renames|replace|move|mv|chmod|chown|truncate)(?:Sync)?\s*\(\s*(?![rb]?['\"`)\s])"
 )
-"""What changes a file at a place that is not written there."""
+"""What changes a file at a place that is not written there, where it was not read."""
 
 _INTERPRETERS = lazy_re.compile(
     r"(?:python|pypy|node|nodejs|deno|bun|ruby|perl|php|lua|luajit|tclsh|Rscript|osascript)[\d.]{0,10}\Z"
@@ -54,10 +72,30 @@ def _unknown(reading: CallReading, is_trusted: Callable[[str], bool]) -> Iterato
         elif not _is_known(run, reading, read, is_trusted):
             yield f"{run.argv[0]} is not known"
     yield from _undecided(reading)
-    if any(_PUT_TOGETHER.search(text, 0, MAX_TEXT) for text in _codes(reading)):
-        yield "its code puts together what it calls when it runs"
-    if any(_CHANGED_LATER.search(text, 0, MAX_TEXT) for text in _codes(reading)):
-        yield "what it changes is only found out when it runs"
+    parsed = dict(_parsed(reading))
+    for text in _codes(reading):
+        yield from _of_code(text, parsed.get(text))
+
+
+def _parsed(reading: CallReading) -> Iterator[tuple[str, tuple[str, CodeReading]]]:
+    """The codes that were read to their end, each with its language and what it does."""
+    for run in reading.runs:
+        if (found := code_sources.source(run)) and (read := interpreters.reading(found[1], found[0])) and read.whole:
+            yield found[1], (found[0], read)
+
+
+def _of_code(text: str, parsed: tuple[str, CodeReading] | None) -> Iterator[str]:
+    if parsed is None:
+        puts_together, changes = (bool(each.search(text, 0, MAX_TEXT)) for each in (_PUT_TOGETHER, _CHANGED_LATER))
+    else:
+        language, read = parsed
+        by_value = (_BY_VALUE, _SENT) if language == "ruby" else (_BY_VALUE,)
+        puts_together = read.opaque or any(each.search(text, 0, MAX_TEXT) for each in by_value)
+        changes = any(map(code_deeds.changes_unknown, read.deeds))
+    if puts_together:
+        yield PUT_TOGETHER
+    if changes:
+        yield CHANGED_LATER
 
 
 def _is_known(run: ProgramRun, reading: CallReading, read: frozenset[str], is_trusted: Callable[[str], bool]) -> bool:
@@ -74,8 +112,9 @@ def _undecided(reading: CallReading) -> Iterator[str]:
     for found in reading.command_effects:
         for effect in found:
             in_code = effect.program is not None and effect.program.origin is not None
-            if effect.kind in _CHANGES and in_code and UNKNOWN in effect.target:
-                yield "what it changes is only found out when it runs"
+            is_open = UNKNOWN in effect.target and not effect.target.startswith(code_deeds.TEMPORARY)
+            if effect.kind in _CHANGES and in_code and is_open:
+                yield CHANGED_LATER
 
 
 def _codes(reading: CallReading) -> Iterator[str]:

@@ -26,6 +26,9 @@ SECRET = "$secret"  # noqa: S105 - a name
 INPUT = StdinSource(None, ("$input",))
 """Stands for the standard input of the interpreter itself."""
 
+TEMPORARY = f"/tmp/tmp.{UNKNOWN}"  # noqa: S108 - a name
+"""A file that the code has the system name."""
+
 FETCHED = "curl"
 """Stands there for text from another machine."""
 
@@ -56,13 +59,14 @@ class CodeReading(msgspec.Struct, frozen=True):
     """All that a code does.
 
     `steps`: the work of reading it; `whole`: nothing was left out; `paths`: files that it reads, where their
-    paths are not in its text as they are.
+    paths are not in its text as they are; `opaque`: something that it starts or evaluates is only found out when it runs.
     """
 
     deeds: tuple[Deed, ...] = ()
     steps: int = 0
     whole: bool = True
     paths: tuple[str, ...] = ()
+    opaque: bool = False
 
 
 # --- programs -------------------------------------------------------------------------------------------------------------
@@ -147,6 +151,15 @@ def stop(process: str, signal: str) -> Deed:
 
 def _operand(path: str) -> str:
     return f"./{path}" if path[:1] == "-" else path or UNKNOWN
+
+
+_CHANGING = frozenset(["rm", "find", "mv", "chmod", "chown"])
+
+
+def changes_unknown(deed: Deed) -> bool:
+    """Whether it deletes, moves, opens or hands over something at a place that is not known, apart from temporary files."""
+    words = deed.argv[1:] if deed.argv[:1] and deed.argv[0] in _CHANGING else ()
+    return any(UNKNOWN in word and not word.startswith(TEMPORARY) for word in words)
 
 
 # --- effects --------------------------------------------------------------------------------------------------------------

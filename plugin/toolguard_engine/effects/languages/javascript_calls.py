@@ -93,6 +93,8 @@ def _required(run: ScriptRun, args: list[Value], base: Value) -> Value:
     name = text(argument_at(args, 0))
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
+    if UNKNOWN in name:
+        run.runs_unknown()
     return Library(full(name)) if UNKNOWN not in name else NOTHING
 
 

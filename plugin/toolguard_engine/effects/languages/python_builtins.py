@@ -26,7 +26,7 @@ from toolguard_engine.effects.languages.python_values import (
     texts,
 )
 
-TEMP = f"/tmp/tmp.{UNKNOWN}"  # noqa: S108 - a name, nothing is opened
+TEMP = deeds.TEMPORARY
 _HIGHEST_UNIT, _BYTE, _HUGE = 0x10FFFF, 256, 1 << 32
 
 

@@ -87,7 +87,8 @@ _FIXTURES: dict[str, Value] = {"tmp_path": "/tmp/pytest", "tmpdir": "/tmp/pytest
 class PythonCalling(ABC):
     """Names, functions and calls of the code that is read; `PythonReader` reads statements and expressions on top of it.
 
-    `deeds`: what was found; `state`: what the libraries remember; `endless`: inside an endless loop.
+    `deeds`: what was found; `state`: what the libraries remember; `endless`: inside an endless loop; `opaque`: something
+    that runs is not known; `uncalled`: inside a function that nothing calls.
     """
 
     def __init__(self, libraries: Libraries) -> None:
@@ -98,6 +99,8 @@ class PythonCalling(ABC):
         self.nested = 0
         self.endless = 0
         self.looping = -1
+        self.opaque = False
+        self.uncalled = False
         self._scopes: list[dict[str, Value]] = [{}]
         self._stars: list[str] = []
         self._defined: list[tuple[Function, Function | None]] = []
@@ -117,6 +120,10 @@ class PythonCalling(ABC):
         for deed in deeds:
             if deed not in self.deeds[-8:] and len(self.deeds) < MAX_DEEDS:
                 self.deeds.append(deed)
+
+    def runs_unknown(self) -> None:
+        """Notes that something runs of which nothing is known. In a function that nothing calls, nothing could be known."""
+        self.opaque = self.opaque or not self.uncalled
 
     def spend(self, steps: int) -> None:
         """Counts work that a library does."""

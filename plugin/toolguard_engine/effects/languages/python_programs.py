@@ -57,6 +57,7 @@ def started(code: PythonCalling, value: Value, given: Arguments, *, by_shell: bo
     for each in choices(value):
         words = [text(word) for word in items(each)] if isinstance(each, list | tuple) else []
         if words and not by_shell and not words[0].strip(UNKNOWN):
+            code.runs_unknown()
             continue
         if words and not by_shell:
             code.add(deeds.run(words, fed, folder, within=within))
@@ -64,6 +65,8 @@ def started(code: PythonCalling, value: Value, given: Arguments, *, by_shell: bo
         elif (line := words[0] if words else text(each)).strip(UNKNOWN + " "):
             code.add(deeds.shell(line, fed, folder, within=within))
             found.append(_output(code, named, line))
+        else:
+            code.runs_unknown()
     return either(found) if found else Unknown("process", sources(value))
 
 
@@ -153,6 +156,8 @@ def _execute(code: PythonCalling, given: Arguments) -> Value:
         return NOTHING
     hidden(code, value)
     for each in texts(value):
+        if UNKNOWN in each or code.nested >= MAX_NESTED:
+            code.runs_unknown()
         if each.strip(UNKNOWN) and code.nested < MAX_NESTED:
             return code.state["read"](each)
     return NOTHING
@@ -163,27 +168,36 @@ def _load_object(code: PythonCalling, given: Arguments) -> Value:
     named = sources(*given.all)
     if FROM_SOCKET in named or not FETCHERS.isdisjoint(named):
         code.add(deeds.run_text("an address in the code", "fetched"))
+    code.runs_unknown()
     return Unknown(sources=named)
 
 
-def _load_code(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _load_code(code: PythonCalling, given: Arguments) -> Value:
+    code.runs_unknown()
     return Unknown(sources=(*sources(*given.all), DECODED))
 
 
-def _imported(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
-    value = given.at(0, "name")
-    return Library(text(value)) if is_known(value) else NOTHING
+def _imported(code: PythonCalling, given: Arguments) -> Value:
+    name = given.at(0, "name")
+    return Library(text(name)) if _names_known(code, name) else NOTHING
 
 
-def _imported_top(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _imported_top(code: PythonCalling, given: Arguments) -> Value:
     """`__import__("a.b")` is `a`."""
-    value = given.at(0, "name")
-    return Library(text(value).partition(".")[0]) if is_known(value) else NOTHING
+    name = given.at(0, "name")
+    return Library(text(name).partition(".")[0]) if _names_known(code, name) else NOTHING
 
 
 def _attribute(code: PythonCalling, given: Arguments) -> Value:
     name = given.at(1)
-    return code.member(given.at(0), text(name)) if is_known(name) else NOTHING
+    return code.member(given.at(0), text(name)) if _names_known(code, name) else NOTHING
+
+
+def _names_known(code: PythonCalling, name: Value) -> bool:
+    """Whether a name is known by which code takes what it calls."""
+    if not is_known(name):
+        code.runs_unknown()
+    return is_known(name)
 
 
 def _variables(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
@@ -240,6 +254,7 @@ def _library(code: PythonCalling, given: Arguments) -> Value:
     """`ctypes.CDLL("./x.so")` runs what the file says at its loading; one of the system has no path."""
     if "/" in (path := given.text(0, "name")):
         code.add(deeds.run((path,)))
+    code.runs_unknown()
     return Unknown("ctypes.CDLL")
 
 

@@ -39,7 +39,7 @@ class PythonReader(PythonCalling):
     def module(self, tree: ast.Module) -> Value:
         """Reads a whole module; returns the value of its last expression."""
         last = self.block(tree.body)
-        done = 0
+        done, self.uncalled = 0, True
         while done < len(self._defined):
             function, owner = self._defined[done]
             done += 1

@@ -315,6 +315,8 @@ def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:
                     command, cwd=text(folder) if isinstance(folder, str) else "", within=sources(argument_at(args, 0))
                 )
             )
+        else:
+            run.runs_unknown()
     shown = printed("".join(texts(argument_at(args, 0))[:1]))
     _back(run, args, shown)
     return shown
@@ -335,6 +337,8 @@ def program(run: ScriptRun, args: list[Value], base: Value) -> Value:
     for argv in _variants(words):
         if argv and argv[0].strip(UNKNOWN):
             run.add(deeds.run(argv, cwd=text(folder) if isinstance(folder, str) else "", within=sources(*words)))
+        elif argv:
+            run.runs_unknown()
     shown = printed(shlex.join("".join(texts(word)[:1]) for word in words)) if words else NOTHING
     _back(run, args, shown)
     return shown
@@ -377,6 +381,7 @@ def evaluating(run: ScriptRun, args: list[Value], base: Value) -> Value:
     for each_text in choices(code):
         if is_known(each_text):
             return run.text(text(each_text))
+    run.runs_unknown()
     return NOTHING
 
 

@@ -63,7 +63,7 @@ def _read(code: str, language: str) -> CodeReading:
     found = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
     found_ = deeds.unverified(found) if deeds.accepts_any(code) else tuple(found)
-    return CodeReading(found_, run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
+    return CodeReading(found_, run.steps, run.whole, tuple(paths)[:_MAX_PATHS], run.opaque)
 
 
 def _searched(code: str, language: str) -> Iterator[Deed]:

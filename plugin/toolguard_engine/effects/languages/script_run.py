@@ -83,7 +83,8 @@ class Routine(Struct, eq=False):
 
 
 class ScriptRun(Struct, eq=False):
-    """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count."""
+    """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count;
+    `opaque`: something that runs is not known."""
 
     syntax: Syntax
     library: LanguageLibrary
@@ -100,6 +101,7 @@ class ScriptRun(Struct, eq=False):
     is_full: bool = False
     quiet: bool = False
     printing: bool = False
+    opaque: bool = False
 
     def text(self, code: str) -> Value:
         """Walks a text of the same language; the value of its last expression."""
@@ -127,6 +129,10 @@ class ScriptRun(Struct, eq=False):
             self.steps += steps
             if deed is not None:
                 self.add(deed)
+
+    def runs_unknown(self) -> None:
+        """Notes that something runs of which nothing is known. In a function that nothing calls, nothing could be known."""
+        self.opaque = self.opaque or not self.quiet
 
     def rest(self) -> None:
         """Functions that nothing called."""
