@@ -21,6 +21,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.lazy_group import LazyGroup
 from toolguard_engine import __version__
+from toolguard_engine.effects.manuals import manual_catalogue
 
 
 def commands(group: Any, *words: str) -> Iterator[tuple[str, Any]]:
@@ -66,6 +67,23 @@ def test_help_of_each_command(command: str) -> None:
     assert done.stdout.startswith(f"Usage: toolguard {command} [OPTIONS]")
     assert f"toolguard {command}" in done.stdout.partition("Example")[2]
     assert [word for word in ("<str>", "<path>", "<list[") if word in done.stdout] == []
+
+
+def test_the_manual_has_all_options() -> None:
+    """What the guard knows of its own command line: the options, and which of them take a value with some command."""
+    manual = manual_catalogue.manual("toolguard")
+    assert manual is not None
+    root = typer.main.get_command(main.app)
+    given = [each for command in (root, *EVERY.values()) for each in command.params if each.param_type_name == "option"]
+    valued: dict[str, bool] = {}
+    for each in given:
+        for name in (*each.opts, *each.secondary_opts):
+            valued[name] = valued.get(name, False) or not (each.is_flag or each.count)
+    found = {name: entry.takes != "nothing" for name, entry in manual.known("").items() if name not in {"-h", "--help"}}
+    of_policies = {"--version"}  # `fleet policy show` has one with a value, but changes nothing that is left to agents
+    assert {name: found.get(name) for name in valued.keys() - of_policies} == {
+        name: valued[name] for name in valued.keys() - of_policies
+    }
 
 
 def test_every_command_can_be_told_its_gateway_and_asked_for_json() -> None:

@@ -27,21 +27,6 @@ from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import redact_text
 
 _CLIENTS = program_catalogue.programs("context_client") | program_catalogue.words("context_client")
-_ORDINARY_OPTIONS: dict[frozenset[str], frozenset[str]] = {
-    program_catalogue.programs("curl"): frozenset({
-        "--compressed", "--connect-timeout", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode",
-        "--fail", "--fail-with-body", "--form", "--form-string", "--include", "--json", "--max-time", "--no-buffer",
-        "--no-progress-meter", "--output", "--progress-bar", "--request", "--retry", "--show-error", "--silent", "--verbose",
-    }),
-    program_catalogue.programs("wget"): frozenset({
-        "--body-data", "--body-file", "--method", "--no-verbose", "--output-document", "--post-data", "--post-file",
-        "--quiet", "--timeout", "--tries",
-    }),
-    program_catalogue.programs("mail_sender"): frozenset({"-s"}),
-}  # fmt: skip
-"""For programs that send or fetch: the options that change neither the connection nor the address. All others may, also one
-that is not known."""
-
 _BESIDE = program_catalogue.programs("safe_reader")
 """Programs that only read or print: they change nothing about what the others do."""
 
@@ -136,11 +121,11 @@ def _goes_straight(run: ProgramRun, reading: CallReading) -> bool:
 
 
 def _has_ordinary_options(run: ProgramRun) -> bool:
-    ordinary = next((options for names, options in _ORDINARY_OPTIONS.items() if run.name in names), frozenset[str]())
+    """Whether its manual says of all options that they change neither the connection nor the address."""
     if not run.readings:
-        return all(word[:1] != "-" or word in ordinary for word in run.argv[1:])
+        return not run.words.given
     words = run.readings[0]
-    known = all(not ordinary.isdisjoint(each.entry.names) for each in words.given)
+    known = all("ordinary" in each.entry.traits for each in words.given)
     return known and len(run.readings) == 1 and not (words.unknown or words.doubtful)
 
 

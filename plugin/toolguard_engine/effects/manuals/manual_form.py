@@ -65,7 +65,8 @@ TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
     "server-names", "names-stdin", "absolute", "relative", "in-place", "operand", "forced", "wiped",
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
-    "filters", "joins", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses",
+    "filters", "joins", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses", "ends", "ordinary",
+    "harmless", "makes-folders", "places", "mounts", "asks",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
@@ -76,8 +77,12 @@ is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it de
 or somewhere else than it does by default; `keeps-variables`: those of its caller; `tells-names`: prints names or numbers,
 and no contents; `tells-paths`: prints the paths of all files below; `instead`: something else than it does by default;
 `other-way`: mail goes another way than to the server that is named; `sends`: its value is the body of a request, `literal`:
-as it stands; `chooses`: processes by something else than their names. Of `find`: `leads`: stands before the folders;
-`by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test does."""
+as it stands; `chooses`: processes by something else than their names; `ends`: no option follows its value; `ordinary`:
+changes neither the connection nor the address; `harmless`: the program does no more with it than without; `makes-folders`:
+another machine chooses the folders of the files as well; `places`: its value is a folder that packages are installed into;
+`mounts`: its value begins with a folder that a container gets; `asks`: the program only shows its help or its version. Of
+`find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test
+does."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",

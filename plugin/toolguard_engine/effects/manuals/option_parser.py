@@ -75,6 +75,20 @@ def value_in(word: str) -> str:
     return word if word[:1] != "-" or word == "-" else word.partition("=")[2]
 
 
+def values_in(word: str) -> tuple[str, str]:
+    """What may name something in a word of any program: what follows `=`, else the word itself, and what may be attached to
+    a letter."""
+    return word.rpartition("=")[2], word[2:] if word[:1] == "-" else word
+
+
+def path_in(word: str) -> str:
+    """The path in a word; one attached to an option begins at its first slash or tilde."""
+    if word[:1] != "-":
+        return word
+    starts = [at for sign in ("/", "~", "..") if (at := word.find(sign)) >= 0]
+    return word[min(starts) :] if starts else ""
+
+
 def _of(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
     manual = manual_catalogue.manual(name)
     return tuple(_readings(manual, argv)) if manual is not None else ()
@@ -88,11 +102,11 @@ def _readings(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]:
     plain = parse(manual, argv, _never)
     yield plain
     count = min(len(plain.unknown), most_unknown(argv))
-    seen = [(plain.given, plain.roles)]
+    seen = [(plain.given, plain.operands)]
     for takes in (*map(_first, range(1, count + 1)), *map(_from, range(1, count))):
         found = parse(manual, argv, takes)
-        if (found.given, found.roles) not in seen:
-            seen.append((found.given, found.roles))
+        if (found.given, found.operands) not in seen:
+            seen.append((found.given, found.operands))
             yield found
 
 
@@ -260,6 +274,9 @@ class _OptionReader:
                 at = self._long(at)
             else:
                 at = self._cluster(at)
+            if self.given and "ends" in self.given[-1].entry.traits:
+                self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at, len(self.argv)))
+                break
         return self
 
     def _signal(self, at: int) -> int:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts.command import ProgramRun, Reading
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.syntax.outputs import known_text, printed
 from toolguard_engine.layers.self_protection import (
     containers,
@@ -201,5 +202,5 @@ def _typed(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
 
 def _keys(argv: tuple[str, ...]) -> str:
     at = next(at for at, word in enumerate(argv) if word in _SENDS)
-    target = {at for at, word in enumerate(argv) if argv[at - 1] in ("-t", "-N", "-c") or (word.startswith("-") and at)}
-    return "".join(_KEYS.get(word.lower(), word) for at, word in enumerate(argv[at + 1 :], at + 1) if at not in target)
+    typed = option_parser.words("tmux", (argv[0], *argv[at:])).texts
+    return "".join(_KEYS.get(word.lower(), word) for word in typed)

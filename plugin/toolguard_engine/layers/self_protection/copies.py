@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import reduce
-from itertools import pairwise
+from itertools import islice
 
-from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.layers.self_protection import python_modules
 from toolguard_engine.layers.self_protection.exclusions import patterns
 
 Source = tuple[int, str, str]
 """The position of a word, the word, and the folder that it is relative to (empty: the program's)."""
 
-_VALUED = lazy_re.compile(
-    r"--(?:exclude|filter|include|rsh|exclude-from|include-from|exclude-file|password-file|tag|host|compression|config"
-    r"|cache-dir|profile|bwlimit|timeout|log-file|temp-dir|exclude-if-present|comment|archive-dir|name)"
-)
-"""Options of programs without a manual whose value is the next word."""
-
 _VERBS: dict[str, frozenset[str]] = {
     "kopia": frozenset({"snapshot", "create"}), "duplicacy": frozenset({"backup"}),
 }  # fmt: skip
-"""Programs without a manual that copy only with these sub-commands."""
+"""Programs of whose manual nothing follows, and that copy only with these sub-commands."""
 
 _NONE: frozenset[str] = frozenset()
 _WHOLE = program_catalogue.programs("whole_copier")
@@ -33,11 +27,11 @@ _WHOLE = program_catalogue.programs("whole_copier")
 
 _CONTAINERS = program_catalogue.programs("container")
 _STARTS = frozenset({"run", "create"})
-_VOLUME = lazy_re.compile(r"(?:-v|--volume=|--mount=)(.*)|--volume|--mount", re.DOTALL)
 _SERVERS = program_catalogue.programs("file_server")
 """Programs that serve a folder to others: the named one, or else the one they run in."""
 
-_MODULES = (("zipfile",), ("tarfile",), ("http.server",))
+_MODULES = frozenset({"zipfile", "tarfile"})
+_SERVER = "http.server"
 _LIKE_CP = program_catalogue.programs("cp_like")
 
 
@@ -55,17 +49,17 @@ def sources(run: ProgramRun) -> Iterator[Source]:
     elif name in _CONTAINERS:
         yield from _given_to_container(run)
     elif name in _SERVERS or _is_busybox_server(run):
-        served = list(_operands(run, last=True))
+        served = list(_operands(run))
         yield from served or [(0, ".", "")]
-    elif name.startswith("py") and argv[1:2] == ("-m",) and argv[2:3] in _MODULES:
-        yield from _by_module(run)
+    elif started := python_modules.module(run):
+        yield from _by_module(started, len(argv))
     elif name in _WHOLE or not _VERBS.get(name, _NONE).isdisjoint(argv[1:5]):
-        yield from _operands(run, last=True)
+        yield from _operands(run)
 
 
 def serves(run: ProgramRun) -> bool:
     """Whether it hands out what is in a folder to whoever asks, instead of copying it."""
-    return run.name in _SERVERS or _is_busybox_server(run) or "http.server" in run.argv[1:3]
+    return run.name in _SERVERS or _is_busybox_server(run) or python_modules.module(run)[:1] == (_SERVER,)
 
 
 def _is_busybox_server(run: ProgramRun) -> bool:
@@ -91,29 +85,26 @@ MAX_FOLDERS = 4
 
 def _given_to_container(run: ProgramRun) -> Iterator[Source]:
     """What `docker cp` copies into a container, or `docker run` mounts into it."""
-    argv = run.argv
-    if "cp" in argv[1:3]:
-        yield from (source for source in _operands(run, last=False) if ":" not in source[1] and source[1] != "cp")
+    if "cp" in run.argv[1:3]:
+        *copied, _ = sorted(_operands(run)) or [None]
+        yield from (each for each in copied if ":" not in each[1] and each[1] != "cp")
         return
-    if _STARTS.isdisjoint(argv[1:3]):
+    if _STARTS.isdisjoint(run.argv[1:3]):
         return
-    for at, word in enumerate(argv):
-        if found := _VOLUME.fullmatch(word):
-            value = found[1] or "".join(argv[at + 1 : at + 2])
-            source = next(
-                (part[part.index("=") + 1 :] for part in value.split(",") if part.startswith(("src=", "source="))), ""
-            )
-            yield at, source or value.partition(":")[0], ""
+    for given in {each: None for words in run.readings for each in words.given if "mounts" in each.entry.traits}:
+        value = given.value.text
+        source = next((part[part.index("=") + 1 :] for part in value.split(",") if part.startswith(("src=", "source="))), "")
+        yield given.word, source or value.partition(":")[0], ""
 
 
-def _by_module(run: ProgramRun) -> Iterator[Source]:
-    """What a Python module packs (`-m zipfile -c x.zip ~`) or serves."""
-    words = run.argv[3:]
-    if run.argv[2] == "http.server":
-        found = next((word for option, word in pairwise(words) if option in ("-d", "--directory")), ".")
-        yield 0, found, ""
-    elif words[:1] in (("-c",), ("--create",)):
-        yield from ((at, word, "") for at, word in enumerate(words[2:], 5))
+def _by_module(started: tuple[str, ...], end: int) -> Iterator[Source]:
+    """What a Python module packs (`-m zipfile -c x.zip ~`) or serves. `end`: the number of words of the whole command."""
+    words = option_parser.words(started[0], started)
+    if started[0] == _SERVER:
+        yield 0, words.one("folder") or ".", ""
+    elif started[0] in _MODULES:
+        packed = islice(words.values("--create"), 1, None)  # the first one is the archive
+        yield from ((end - len(started) + word.at, word.text, "") for word in packed)
 
 
 def packs(run: ProgramRun) -> bool:
@@ -133,14 +124,7 @@ def _inside(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder and not name.startswith(("/", "~", "$")) else name
 
 
-def _operands(run: ProgramRun, *, last: bool) -> Iterator[Source]:
+def _operands(run: ProgramRun) -> Iterator[Source]:
     skipped = {position for position, _ in patterns(run)}
-    found: list[Source] = []
-    at = 0
-    while (at := at + 1) < len(run.argv):
-        word = run.argv[at]
-        if word.startswith("-") and word != "-":
-            at += _VALUED.fullmatch(word) is not None
-        elif at not in skipped:
-            found.append((at, word, ""))
-    yield from found if last else found[:-1]
+    operands = dict.fromkeys(word for words in run.readings or (run.words,) for word in words.operands)
+    yield from ((word.at, word.text, "") for word in operands if word.at not in skipped)

@@ -126,7 +126,7 @@ def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> Pro
             return ProtectionFinding(own_config.CHANGED if is_config else FILES, certain=not is_config, cause=ours)
         chosen = words.trait("server-names") or any(map(_is_pattern, outputs))
         listed = run.name == "aria2c" and bool(words.named("names"))  # a list may name files as well
-        makes_folders = listed or words.has(*_MAKE_FOLDERS) or any("#" in name for name in outputs)
+        makes_folders = listed or words.trait("makes-folders") or any("#" in name for name in outputs)
         unsure = unsure or (chosen and (makes_folders or _is_in_state(folder, run, scene)))
     return ProtectionFinding(FILES, certain=False) if unsure else None
 
@@ -137,10 +137,6 @@ _NUMBERED = lazy_re.compile(r"#\d")
 
 def _may_be_ours(path: str, run: ProgramRun, scene: CommandScene) -> bool:
     return scene.possible(resolved(path, scene.host, scene.here(run))) != ""
-
-
-_MAKE_FOLDERS = ("--recursive", "--mirror", "--force-directories", "--page-requisites")
-"""Options by which a server also chooses the folders of its files."""
 
 
 def _is_pattern(name: str) -> bool:

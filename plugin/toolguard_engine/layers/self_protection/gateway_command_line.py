@@ -13,6 +13,7 @@ from toolguard_engine.effects.commands.effects import PROGRAMS
 from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, Operation, operations
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.gateway_programs import LAUNCHERS, own_words
 from toolguard_engine.layers.self_protection.own_command_line import NAMES
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_textual
@@ -46,7 +47,6 @@ _PACKAGE_VERBS = frozenset(
     }
 )  # fmt: skip
 _UNINSTALLS = frozenset({"uninstall", "remove", "rm", "r", "un", "unlink"})
-_GLOBALLY = frozenset({"-g", "--global", "global", "--location=global"})
 _GATEWAY_PACKAGE = lazy_re.compile(r"(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?")
 _BUILT = lazy_re.compile(r"(?:^|/)dist/(?:index|entry)\.m?js$")
 _ELSEWHERE = program_catalogue.programs("session_elsewhere")
@@ -66,7 +66,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
         if is_textual(run) or scene.is_wrapper(run):
             continue
-        if _removes(run.argv[:_MAX_WORDS]):
+        if _removes(run):
             yield ProtectionFinding(REASON)
         for finding in _commands(run):
             yield ProtectionFinding(finding.reason, finding.certain and not _is_elsewhere(run, scene))
@@ -89,12 +89,18 @@ def _names_a_target(scene: CommandScene) -> bool:
     return any(run.name in _CHANGING and (inner or (piped and "xargs" in run.via)) for run in scene.takers)
 
 
-def _removes(words: tuple[str, ...]) -> bool:
+def _removes(run: ProgramRun) -> bool:
+    words = run.argv[:_MAX_WORDS]
     if _PACKAGE_VERBS.isdisjoint(words) or not any(_PACKAGERS.fullmatch(base(word)) for word in words[:4]):
         return False
-    if not (_UNINSTALLS.isdisjoint(words) or _GLOBALLY.isdisjoint(words)):
+    if not _UNINSTALLS.isdisjoint(words) and any(map(_is_global, run.readings or (run.words,))):
         return any(_GATEWAY_PACKAGE.fullmatch(word) or _PACKAGE.search(word) or base(word) in NAMES for word in words)
     return any(_PACKAGE.search(word) or base(word) in NAMES for word in words)
+
+
+def _is_global(words: CommandWords) -> bool:
+    """Whether a package manager works on what is installed for the whole machine."""
+    return words.has("-g", "--global") or words.last("--location") == "global" or "global" in words.texts
 
 
 def _commands(run: ProgramRun) -> Iterator[ProtectionFinding]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import places, program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_textual
 from toolguard_engine.model.call import Host
 
@@ -31,7 +31,7 @@ _INSTALLS = frozenset(
     {
         "i", "in", "ins", "inst", "insta", "instal", "install", "isnt", "isnta", "isntal", "isntall", "it", "install-test",
         "add", "a", "update", "up", "upgrade", "udpate", "global", "link", "ln", "use", "u", "set", "prepare", "hydrate",
-        "reinstall", "pin", "extract", "switch", "-S", "-U", "-i", "-iA", "--install",
+        "reinstall", "pin", "extract", "switch",
     }
 )  # fmt: skip
 _GLOBALLY = lazy_re.compile(
@@ -45,7 +45,6 @@ _SET_GLOBAL = lazy_re.compile(r"(?im)^[^\S\n]*(?:global\s*=\s*true|location\s*=\
 _NPM_VARIABLES = {"npm_config_global": ("", "false", "0"), "npm_config_location": ("", "user", "project")}
 """Variables that make npm install for the whole machine, and their values with which it does not."""
 
-_FOLDER_OPTIONS = frozenset({"--prefix", "-C", "--dir", "--cwd", "--modules-folder", "--global-dir"})
 _MACHINE_PLACES = frozenset({"root", "system", "startup", "unknown"})
 _SPEC = lazy_re.compile(
     r"(?:npm:|[\w.-]+@npm:|homebrew/core/|ubi:\S{0,60}/)?(?:openclaw|clawdbot)(?:-cli)?(?:[@=](.*))?", re.DOTALL
@@ -64,14 +63,21 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
         if scene.is_wrapper(run) or is_textual(run):
             continue
         name = _manager(run)
-        if name and not _INSTALLS.isdisjoint(run.argv[1:]) and _is_everywhere(name, run, scene):
+        if name and _installs(run) and _is_everywhere(name, run, scene):
             yield from _specs(run, scene.host)
+
+
+def _installs(run: ProgramRun) -> bool:
+    return not _INSTALLS.isdisjoint(run.argv[1:]) or run.words.has("-S", "-U", "-i", "--install")
 
 
 def _manager(run: ProgramRun) -> str:
     """The package manager among the first words; a Node version manager may start it."""
-    names = (base(word).partition("@")[0].removesuffix("-cli.js") for word in run.argv[:_FIRST_WORDS])
-    return next((name for name in names if name in _MANAGERS), "")
+    return next((name for name in map(_name, run.argv[:_FIRST_WORDS]) if name in _MANAGERS), "")
+
+
+def _name(word: str) -> str:
+    return base(word).partition("@")[0].removesuffix("-cli.js")
 
 
 def _is_everywhere(name: str, run: ProgramRun, scene: CommandScene) -> bool:
@@ -102,10 +108,14 @@ def _names(run: ProgramRun) -> set[str]:
     return {word.partition("=")[0] for word in run.argv[1:]}
 
 
+_FOLDERS = manual_catalogue.spelled("npm", "places")
+
+
 def _is_for_machine(run: ProgramRun, scene: CommandScene) -> bool:
     """Whether it installs into a system folder or a hidden folder of the home."""
-    given = [value for option, value in pairwise(run.argv) if option in _FOLDER_OPTIONS]
-    given += [value for word in run.argv if (cut := word.partition("="))[0] in _FOLDER_OPTIONS and (value := cut[2])]
+    at = next(at for at, word in enumerate(run.argv) if _name(word) in _NODE)
+    readings = option_parser.readings("npm", run.argv[at:])
+    given = [value.text for words in readings for value in words.values(*_FOLDERS)]
     folders = given or ([run.cwd] if run.cwd else [scene.folder] if scene.folder else [])
     where = Where(scene.host.home, scene.start, scene.start, scene.protected.state)
     return any(_is_machine_folder(places.normal(folder, where, run.cwd), where) for folder in folders)

@@ -16,6 +16,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import proc_links, protected_paths
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings import is_open, leaves_its_folder
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection import dashboard_requests, sqlite_shell
 from toolguard_engine.layers.self_protection.installed_gateway import module_folders
@@ -274,15 +275,7 @@ def _is_one_word(word: str) -> bool:
 
 def _paths(word: str, signs: _Signs) -> list[str]:
     pieces = [word] if word[:1] in "/~." and "=" not in word and ":" not in word else _SPLIT.split(word)
-    return [path for piece in pieces if (path := _path(piece)) and _may_lead(path, signs)]
-
-
-def _path(piece: str) -> str:
-    """The path in a word; one attached to an option begins at its first slash or tilde."""
-    if piece[:1] != "-":
-        return piece
-    starts = [at for sign in ("/", "~", "..") if (at := piece.find(sign)) >= 0]
-    return piece[min(starts) :] if starts else ""
+    return [path for piece in pieces if (path := option_parser.path_in(piece)) and _may_lead(path, signs)]
 
 
 def _may_lead(path: str, signs: _Signs) -> bool:

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from itertools import pairwise
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.layers.self_protection import python_modules
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_interpreter, is_textual
 
 CLI = "This command would use the guard's own command line to change what it allows."
 
 NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
-_HELP = ("--help", "-h")
-_ASKS = tuple((word,) for word in _HELP)
-_READ_ONLY = frozenset(
-    {"status", "pending", "grants", "check", "usage", "--help", "-h", "--version", "-V", "help", "version"}
-)
-_RULES = frozenset({"", "list", "packs", "test", "check", *_HELP})
+_READ_ONLY = frozenset({"status", "pending", "grants", "check", "usage", "help", "version"})
+_RULES = frozenset({"", "list", "packs", "test", "check"})
 _SHOWING = {
-    "audit": frozenset({"", "show", "verify", *_HELP}),
-    "config": frozenset({"show", "schema", "validate", *_HELP}),
+    "audit": frozenset({"", "show", "verify"}),
+    "config": frozenset({"show", "schema", "validate"}),
     "constraints": _RULES,
-    "containment": frozenset({"", "status", "probe", "setup", *_HELP}),
-    "fleet": frozenset({"gateways", "pending", "audit", *_HELP}),
-    "kill-switch": frozenset({"status", *_HELP}),
-    "limits": frozenset({"", "--json", *_HELP}),
-    "notify": frozenset({"status", *_HELP}),
+    "containment": frozenset({"", "status", "probe", "setup"}),
+    "fleet": frozenset({"gateways", "pending", "audit"}),
+    "kill-switch": frozenset({"status"}),
+    "limits": frozenset({""}),
+    "notify": frozenset({"status"}),
     "rules": _RULES,
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows
 secrets of the gateway."""
-_WRITES = "--inst"
-"""The option that writes into the files that a person's shell reads at its start."""
 _BARE = frozenset({"kill-switch", "constraints", "limits", "rules"})
 """Those of them whose read-only sub-commands take no operands."""
 
@@ -50,7 +46,6 @@ _NAMERS = program_catalogue.programs("program_namer")
 """Programs that give a program another name."""
 _BINARIES = frozenset({"bin", "Scripts"})
 _FINDERS = program_catalogue.programs("program_locator")
-_VALUED = frozenset({"--state-dir", "--config", "--dsn"})
 _PLACES = frozenset(
     {
         "TOOLGUARD_CONFIG",
@@ -61,12 +56,10 @@ _PLACES = frozenset(
         "OPENCLAW_HOME",
     }
 )
-_ELSEWHERE = frozenset({"--config", "--dsn"})
 _CLI_MODULES = frozenset({"toolguard", "toolguard_cli", "toolguard_cli.__main__"})
 _PAGE = ("toolguard_cli", "dashboard")
 """The module that serves the dashboard; it needs no sub-command."""
 
-_MODULE = lazy_re.compile(r"-[A-Za-z]*m(\S*)")
 _GLOB = lazy_re.compile(r"[*?\[]")
 _LITERAL = lazy_re.compile(r"[A-Za-z]")
 _MAX_GLOB = 256
@@ -87,15 +80,27 @@ def _answers(run: ProgramRun, scene: CommandScene) -> bool:
         return False
     if run.name in _NAMERS and _renames(run):
         return True
-    if is_interpreter(run.name) and _runs_ours(rest):
+    if is_interpreter(run.name) and _runs_ours(run):
         return True
-    words = (word for word in rest if word != "--")
-    return any(base(word).lower() in NAMES and after in CHANGES for word, after in pairwise(words))
+    return any(_is_changing(rest[at + 1 :]) for at, word in enumerate(rest) if base(word).lower() in NAMES)
+
+
+def _readings(rest: tuple[str, ...]) -> tuple[CommandWords, ...]:
+    """What the words behind a name of the guard's command line mean."""
+    return option_parser.readings(_PROGRAM, (_PROGRAM, *rest))
+
+
+_PROGRAM = "toolguard"
+
+
+def _is_changing(rest: tuple[str, ...]) -> bool:
+    """Whether a changing sub-command stands next."""
+    return any(not words.given and words.texts[:1] and words.texts[0] in CHANGES for words in _readings(rest[:2]))
 
 
 def _reads_elsewhere(run: ProgramRun) -> bool:
     """Whether it reads another config, whose lines errors quote, or asks another server."""
-    named = any(word.partition("=")[0] in _ELSEWHERE for word in run.argv)
+    named = any(words.has("--config", "--dsn") for words in run.readings)
     return named or not _PLACES.isdisjoint(name for name, _ in run.assigns)
 
 
@@ -104,35 +109,37 @@ def _may_answer(name: str, rest: tuple[str, ...], scene: CommandScene) -> bool:
     pattern = name.replace(UNKNOWN, "*").replace("$", "*")[:_MAX_GLOB]
     if not any(fnmatchcase(own, pattern) for own in NAMES):
         return False
-    verb = "".join(_behind_options(rest)[:1])
+    verbs = {text for words in _readings(rest) for text in words.texts[:1]}
     named = _LITERAL.search(pattern) is not None or "toolguard" in scene.text
-    return verb in ANSWERS or (verb in CHANGES and named)
-
-
-def _behind_options(rest: tuple[str, ...]) -> tuple[str, ...]:
-    while rest and rest[0].startswith("-") and rest[0] not in _READ_ONLY:
-        rest = rest[2 if rest[0] in _VALUED else 1 :]
-    return rest
+    return not verbs.isdisjoint(ANSWERS) or (named and not verbs.isdisjoint(CHANGES))
 
 
 def _changes(rest: tuple[str, ...], *, bare: bool) -> bool:
     """Whether the guard's command line, called with `rest`, changes anything."""
-    words = _behind_options(rest)
-    if any(word.startswith(_WRITES) for word in rest):
+    return any(_does_change(words, bare=bare) for words in _readings(rest))
+
+
+def _does_change(words: CommandWords, *, bare: bool) -> bool:
+    """`bare`: the first words may be missing, or it acts without a sub-command."""
+    verb, *operands = words.texts or ("",)
+    if words.has("--install-completion"):  # it writes into the files that a person's shell reads at its start
         return True
-    if not words:
-        return bare
-    if shows := _SHOWING.get(words[0]):
-        return not shows.intersection(words[1:2] or (() if bare else ("",))) or (words[0] in _BARE and _operands(words[2:]))
-    if words[0] == "doctor":
-        return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
-    return words[0] not in _READ_ONLY and words[1:] not in _ASKS
+    if not verb:
+        return bare and not words.trait("asks")
+    if words.trait("asks") and (not operands or _asks_first(words)):
+        return False
+    if shows := _SHOWING.get(verb):
+        sub = operands[:1] or ([] if bare else [""])
+        return shows.isdisjoint(sub) or (verb in _BARE and len(operands) > 1)
+    if verb == "doctor":
+        return words.has("--fix") or bool(words.unknown) or any("$" in text or UNKNOWN in text for text in operands)
+    return verb not in _READ_ONLY
 
 
-def _operands(rest: tuple[str, ...]) -> bool:
-    """Whether a word is neither an option nor the value of one."""
-    words = [word for before, word in zip(("", *rest), rest, strict=False) if before not in _VALUED]
-    return any(not word.startswith("-") for word in words)
+def _asks_first(words: CommandWords) -> bool:
+    """Whether it is asked for help or its version before the sub-command, which then does not run."""
+    first = words.operands[0].at
+    return any(each.word < first for each in words.given if "asks" in each.entry.traits)
 
 
 def _renames(run: ProgramRun) -> bool:
@@ -147,15 +154,19 @@ def _is_program(word: str, *, bare: bool) -> bool:
     return name in NAMES and (base(folder) in _BINARIES if slash else bare)
 
 
-def _runs_ours(rest: tuple[str, ...]) -> bool:
+def _runs_ours(run: ProgramRun) -> bool:
     """Whether the arguments of an interpreter run the guard's modules or its console script."""
-    for at, word in enumerate(rest):
-        if match := _MODULE.fullmatch(word):
-            module, after = (match[1], rest[at + 1 :]) if match[1] else ("".join(rest[at + 1 : at + 2]), rest[at + 2 :])
-            return module.partition(".")[0] in NAMES and _changes(after, bare=module not in _CLI_MODULES)
-        if not word.startswith("-"):
-            folders = word.split("/")[-3:]
-            ours = " " not in word and bool(NAMES & set(folders[-2:])) and not word.endswith("toolguard")
-            page = " " not in word and _PAGE in {(*folders[at : at + 2],) for at in range(2)}
-            return (ours or page or base(word) in NAMES) and _changes(rest[at + 1 :], bare=page)
-    return False
+    if started := python_modules.module(run):
+        name, *rest = started
+        return name.partition(".")[0] in NAMES and _changes(tuple(rest), bare=name not in _CLI_MODULES)
+    is_python = "py" in run.name
+    readings = option_parser.readings("python", run.argv) if is_python else run.readings or (run.words,)
+    scripts = {words.operands[0].at for words in readings if words.operands and not (is_python and words.has("-c"))}
+    return any(_is_script(run.argv[at], run.argv[at + 1 :]) for at in scripts)
+
+
+def _is_script(word: str, rest: tuple[str, ...]) -> bool:
+    folders = word.split("/")[-3:]
+    ours = " " not in word and bool(NAMES & set(folders[-2:])) and not word.endswith("toolguard")
+    page = " " not in word and _PAGE in {(*folders[at : at + 2],) for at in range(2)}
+    return (ours or page or base(word) in NAMES) and _changes(rest, bare=page)

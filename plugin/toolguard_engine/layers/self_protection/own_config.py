@@ -12,6 +12,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.effects import effects
 from toolguard_engine.effects.facts.command import Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.layers.self_protection.scene import FILES, CommandScene
 
 CHANGED = (
@@ -63,14 +64,17 @@ def judged(run: ProgramRun, taken: tuple[ProgramRun, ...], scene: CommandScene) 
 
 def _leaves_files(run: ProgramRun) -> bool:
     """Whether it is git with a verb that changes no file."""
-    if not run.readings or any(word.startswith(_ACTING) for word in run.argv):
+    if not run.readings or _acts(run):
         return False
     verb = run.words.verb or "".join(run.words.texts[:1])
     return verb in _WITHOUT_CHANGE
 
 
-_ACTING = ("--output", "-o", "--ext-diff", "--textconv", "-O", "--open", "-c", "--config-env", "--exec-path", "--template")
-"""Options by which git writes a file, runs a program or brings files."""
+def _acts(run: ProgramRun) -> bool:
+    """Whether an option makes git write a file, run a program or bring files, or may do so with some verb."""
+    looks = option_parser.plain(run.argv)
+    may = looks.has("-o", "-O", "-c", "--output", "--ext-diff", "--textconv", "--config-env", "--exec-path", "--template")
+    return may or any(words.has("--output", "--open-files-in-pager") for words in run.readings)
 
 
 def only_takes_from_others(run: ProgramRun) -> bool:

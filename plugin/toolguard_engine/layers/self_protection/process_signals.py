@@ -69,17 +69,6 @@ _LIMITERS = frozenset({"prlimit"})
 """Programs that set limits of a process; who exceeds one is ended."""
 
 _ALONE = lazy_re.compile(r"\d{1,12}")
-_ENDING = frozenset({"exit", "isolate", "emergency", "rescue", "halt", "poweroff", "reboot", "kexec"})
-_STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "try-reload-or-restart"})
-_BUS_CALLERS = program_catalogue.programs("bus_caller")
-_BUS_CALL = lazy_re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
-_DEBUGGERS = program_catalogue.programs("debugger")
-_LIMITERS = frozenset({"prlimit"})
-"""Programs that set limits of a process; who exceeds one is ended."""
-
-_ATTACHES = frozenset({"-p", "--pid", "--attach-pid", "attach"})
-_CLUSTERED = lazy_re.compile(r"-[a-zA-Z]{1,8}p")
-_ATTACHED = lazy_re.compile(r"(?:-p|--pid=|--attach-pid=)?(\d{1,12})")
 _ENDING = frozenset(
     {"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause", "freeze"}
 )

@@ -303,7 +303,7 @@ def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
     if run.name in SEDS:
         return sed_prints(run.words)
     if run.name in sqlite_shell.NAMES:
-        return sqlite_shell.only_reads(run.argv[1:])
+        return sqlite_shell.only_reads(run.words)
     if run.argv[1:3] == ("-m", "json.tool") and is_interpreter(run.name):
         return len(option_parser.words("json.tool", run.argv[2:]).texts) == 1
     if run.name in AWKS:

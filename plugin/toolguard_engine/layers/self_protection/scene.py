@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
-from itertools import pairwise
 
 from msgspec import Struct
 
@@ -16,6 +15,7 @@ from toolguard_engine.effects.facts.addresses import canonical
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.protected_paths import Place, Protected
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.layers.self_protection.searched_code import SearchedCode
@@ -189,8 +189,7 @@ def sources(run: ProgramRun) -> list[str]:
 
 def _ends_in(word: str, names: set[str]) -> bool:
     """Whether a word is one of these file names, in any folder or attached to an option."""
-    last = base(word.rpartition("=")[2]).lstrip("@")
-    return last in names or (last[:1] == "-" and last[2:] in names)
+    return any(base(value).lstrip("@") in names for value in option_parser.values_in(word))
 
 
 def texts(run: ProgramRun) -> Iterator[str]:
@@ -383,7 +382,7 @@ class CommandScene(Struct, frozen=True, dict=True):
 
     def is_read_later(self, run: ProgramRun) -> bool:
         """Whether another program of this command names or reads a file that it writes: `find > l; tar -T l`."""
-        printed = (after for before, after in pairwise(run.argv) if before.startswith(("-fprint", "-fls")))
+        printed = (each.value.text for each in run.words.given if "writes" in each.entry.traits)
         written = {base(target) for target in (*targets(run), *printed)} - _NOWHERE
         return bool(written) and any(
             other is not run and any(_ends_in(word, written) for word in (*other.argv[1:], *sources(other)))

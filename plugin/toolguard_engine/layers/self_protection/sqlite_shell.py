@@ -11,15 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
 
 NAMES = program_catalogue.programs("sqlite")
-_PLAIN = frozenset(
-    {
-        "-readonly", "-safe", "-json", "-csv", "-line", "-list", "-column", "-box", "-table", "-markdown", "-html", "-quote",
-        "-header", "-noheader", "-batch", "-bail",
-    }
-)  # fmt: skip
-_VALUED = frozenset({"-separator", "-newline", "-nullvalue"})
 _QUERY = lazy_re.compile(r"\s*(?:select\b[^;]*;?|\.(?:tables|schema|indexes|databases)(?:\s+[\w%]+)?)\s*", re.IGNORECASE)
 SHELLS = program_catalogue.programs("database_shell")
 """Programs whose queries can open files."""
@@ -32,20 +26,12 @@ _FOLDER = lazy_re.compile(r"\bfsdir\s*\(\s*['\"]([^'\"\n]{1,2000})", re.IGNORECA
 _MAX_NAMED = 200
 
 
-def only_reads(words: tuple[str, ...]) -> bool:
-    """`words`: the arguments. Two are operands: a file and a query."""
-    plain: list[str] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        option = word.replace("--", "-", 1) if word.startswith("--") else word
-        if option in _VALUED:
-            del rest[:1]
-        elif not word.startswith("-"):
-            plain.append(word)
-        elif option not in _PLAIN:
-            return False
-    return len(plain) == 2 and _QUERY.fullmatch(plain[1]) is not None and not _FILES.search(plain[1])  # noqa: PLR2004
+def only_reads(words: CommandWords) -> bool:
+    """Whether there are two operands, a file and a query, and only harmless options."""
+    if words.unknown or not all("harmless" in each.entry.traits for each in words.given) or len(words.operands) != 2:  # noqa: PLR2004
+        return False
+    query = words.texts[1]
+    return _QUERY.fullmatch(query) is not None and not _FILES.search(query)
 
 
 def opens(text: str) -> bool:
