@@ -86,8 +86,7 @@ MAX_FOLDERS = 4
 def _given_to_container(run: ProgramRun) -> Iterator[Source]:
     """What `docker cp` copies into a container, or `docker run` mounts into it."""
     if "cp" in run.argv[1:3]:
-        *copied, _ = sorted(_operands(run)) or [None]
-        yield from (each for each in copied if ":" not in each[1] and each[1] != "cp")
+        yield from (each for each in sorted(_operands(run))[:-1] if ":" not in each[1] and each[1] != "cp")
         return
     if _STARTS.isdisjoint(run.argv[1:3]):
         return

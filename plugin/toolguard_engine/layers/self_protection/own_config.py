@@ -72,8 +72,8 @@ def _leaves_files(run: ProgramRun) -> bool:
 
 def _acts(run: ProgramRun) -> bool:
     """Whether an option makes git write a file, run a program or bring files, or may do so with some verb."""
-    looks = option_parser.plain(run.argv)
-    may = looks.has("-o", "-O", "-c", "--output", "--ext-diff", "--textconv", "--config-env", "--exec-path", "--template")
+    plain = option_parser.plain(run.argv)
+    may = plain.has("-o", "-O", "-c", "--output", "--ext-diff", "--textconv", "--config-env", "--exec-path", "--template")
     return may or any(words.has("--output", "--open-files-in-pager") for words in run.readings)
 
 
