@@ -57,6 +57,7 @@ def test_no_socket(command: str) -> None:
         ("gpg --sign x", {"gpg"}),
         ("systemctl --user status app", {"bus"}),
         ("notify-send hello", {"bus"}),
+        ("emacsclient --eval '(+ 1 2)'", {"bus"}),
     ],
 )
 def test_a_program_opens_its_own_socket(command: str, expected: set[str]) -> None:

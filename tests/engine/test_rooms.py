@@ -169,6 +169,39 @@ def test_the_secrets_of_a_process_outside_are_not_read(stage: RoomStage, room: i
     assert held.out == ""
 
 
+TRACES = """\
+import ctypes, os, sys
+libc, pid = ctypes.CDLL(None), int(sys.argv[1])
+class Part(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+own = ctypes.create_string_buffer(8)
+mine, other = Part(ctypes.addressof(own), 8), Part(int(sys.argv[2], 16), 8)
+print(libc.process_vm_readv(pid, ctypes.byref(mine), 1, ctypes.byref(other), 1, 0) == 8)
+print(libc.syscall(438, os.pidfd_open(pid), 0, 0) >= 0)  # pidfd_getfd
+print(libc.ptrace(16, pid, 0, 0) == 0)  # PTRACE_ATTACH
+"""
+
+
+def test_the_memory_and_the_descriptors_of_a_process_outside_are_not_reached(stage: RoomStage, room: int) -> None:
+    waiting = ["/bin/sh", "-c", "echo up; exec sleep 600"]
+    for each, expected in ((0, "True\n" * 3), (room, "False\n" * 3)):
+        outside = stage.ask("start", room=0, argv=waiting)["pid"]
+        try:
+            start = stage.shell(f"grep -m1 ' r--p ' /proc/{outside}/maps").out.partition("-")[0]
+            done = stage.run(sys.executable, "-I", "-S", "-c", TRACES, str(outside), start, room=each)
+        finally:
+            stage.ask("end", pid=outside, kill=True)
+        assert done.out == expected, done.err
+
+
+def test_start_up_files_are_written_behind_their_door_only(stage: RoomStage, room: int) -> None:
+    change = "echo A=1 > ~/.bashrc && sed -i s/A=1/A=2/ ~/.bashrc && cat ~/.bashrc"
+    assert stage.shell(change, room).out == ""
+    assert stage.shell(change, stage.room(doors=["startup"])).out == "A=2\n"
+    assert stage.shell("cat ../toolguard/key", stage.room(doors=["startup"])).out == ""
+    (stage.home / ".bashrc").write_text("# mine")
+
+
 def test_a_keeper_that_is_killed_is_replaced_and_its_commands_go_on(stage: RoomStage, room: int) -> None:
     before = stage.room()
     text = "echo up; while [ ! -e go ]; do sleep 0.02; done; cat ../toolguard/key; touch ended"

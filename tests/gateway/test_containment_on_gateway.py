@@ -82,7 +82,7 @@ WANTED = (
 def three_agents(home: Home) -> None:
     """They work in one folder."""
     workspace = {"workspace": str(home.workspace_dir)}
-    main = {"default": True, "subagents": {"allowAgents": ["tight"]}, **workspace}
+    main = {"default": True, "subagents": {"allowAgents": ["main", "tight"]}, **workspace}
     entries = {"main": main, "tight": workspace, CAREFUL: workspace}
     config = over(json.loads(home.config_path.read_text()), {"agents": {"entries": entries}})
     home.config_path.write_text(json.dumps(config))
@@ -244,6 +244,8 @@ def test_subagents_are_in_the_room_of_their_agent(contained: Stage, wait: Wait, 
 
     contained.server.play(script, marker)
     contained.gateway.turn(f"begin {marker}", f"agent:main:spawn-{task[-8:]}")
+    started = [text for request in contained.server.requests for text in request.texts("tool") if "sessions_spawn" in text]
+    assert "accepted" in started[0]
     wait(lambda: bool(found))
     where, root = found[0].split()
     assert (where != room(contained), root) == (True, mode)

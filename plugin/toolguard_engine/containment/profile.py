@@ -51,6 +51,7 @@ def _own_files(places: RoomPlaces) -> Iterator[RoomRule]:
     guards = [state / "toolguard" for state in states]
     inside = [path for path in map(Path, places.workspaces) if _is_in(path, states) and not _is_in(path, guards)]
     yield from (RoomRule("show", path) for path in inside)
+    yield from (RoomRule("read-only", Path(path, name)) for path in places.workspaces for name in named.loaded)
     yield from (RoomRule("read-only", path) for path in map(Path, host.code))
     secret = [host.config_path, *host.secrets, *(host.metrics + end for end in metrics_path.SECRETS if host.metrics)]
     changed = [*host.guarded, *(host.metrics + end for end in metrics_path.ENDS if host.metrics)]

@@ -15,6 +15,7 @@ Names = Sequence[str]
 class _State(msgspec.Struct):
     shown: Names
     read_only: Names
+    loaded: Names
 
 
 class _Home(msgspec.Struct):
