@@ -7,142 +7,103 @@ from typing import Any
 
 import pytest
 
+from setting_ways import CONFIG, MISSING, OLD, SETTINGS, Files, asked, decided, nested, shown, text_of, ways, with_value
 from tables import each_row
-from toolguard_engine.config.settings import Config
-from toolguard_engine.guard import Guard
-from toolguard_engine.model.call import Call, Host
-from toolguard_engine.model.files import FileText, Unread
-from toolguard_engine.rules import packs
-
-CONFIG = "/home/u/.openclaw/openclaw.json"
-HOST = Host("/home/u", "/home/u/.openclaw", CONFIG)
-OLD: dict[str, Any] = {
-    "gateway": {"port": 18789, "bind": "loopback"},
-    "agents": {"defaults": {"model": {"primary": "a/b"}, "workspace": "~/.openclaw/workspace"}},
-    "channels": {"telegram": {"dmPolicy": "pairing", "responsePrefix": "x"}},
-    "ui": {"seamColor": "red"},
-    "tools": {"exec": {"mode": "ask"}},
-    "mcp": {"servers": {"files": {"command": "old"}}},
-    "hooks": {"enabled": "never"},
-    "plugins": {"entries": {"toolguard": {"enabled": "yes", "config": {"mode": "enforce"}}, "other": {"enabled": "off"}}},
-}
-SETTINGS = [
-    ("agents.defaults.model.primary", "a/b", "x/y", "allow"),
-    ("ui.seamColor", "red", "blue", "allow"),
-    ("channels.telegram.responsePrefix", "x", "Hello", "allow"),
-    ("agents.defaults.model.primary", "a/b", "claude-cli/opus", "hold"),
-    ("agents.defaults.workspace", "~/.openclaw/workspace", "/srv", "hold"),
-    ("gateway.bind", "loopback", "lan", "hold"),
-    ("channels.telegram.dmPolicy", "pairing", "open", "hold"),
-    ("tools.exec.mode", "ask", "full", "hold"),
-    ("mcp.servers.files.command", "old", "npx", "hold"),
-    ("hooks.enabled", "never", "perhaps", "hold"),
-    ("plugins.entries.other.enabled", "off", "sometimes", "hold"),
-    ("plugins.entries.toolguard.config.mode", "enforce", "shadow", "block"),
-    ("plugins.entries.toolguard.enabled", "yes", "no", "block"),
-]
-
-
-RULES = packs.load()
-
-
-class Files:
-    """The config, and a copy with a change."""
-
-    def __init__(self, new: str, old: str = json.dumps(OLD, indent=2)) -> None:
-        self._texts = {CONFIG: old, "/tmp/new.json": new}
-
-    def read(self, path: str) -> FileText | Unread:
-        text = self._texts.get(path)
-        return Unread("absent") if text is None else FileText(path, text, "", (0, 0, 0, 0))
-
-    def resolve(self, path: str) -> str:
-        return path
-
-    def is_unchanged(self, path: str) -> bool:
-        return not path
-
-
-def guard(new: str = "", **texts: str) -> Guard:
-    return Guard(Config(), {}, HOST, RULES, files=Files(new, **texts))
-
-
-def decided(tool: str, params: dict[str, Any], new: str = "", **texts: str) -> tuple[str, str]:
-    judge = guard(new, **texts)
-    found = judge.weigh_reading(judge.read(Call(tool, params, agent="main", session="s", cwd="/home/u/work")))
-    return found.decision, found.verdict.reason or ""
-
-
-def changed(path: str, value: str) -> str:
-    new = json.loads(json.dumps(OLD))
-    *above, last = path.split(".")
-    at = new
-    for name in above:
-        at = at[name]
-    at[last] = value
-    return json.dumps(new, indent=2)
-
-
-def nested(path: str, value: str) -> dict[str, Any]:
-    found: Any = value
-    for name in reversed(path.split(".")):
-        found = {name: found}
-    return dict(found)
-
-
-def ways(path: str, old: str, new: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """The calls that make the same change."""
-    last = path.rpartition(".")[2]
-    text, keys = changed(path, new), "".join(f'["{name}"]' for name in path.split("."))
-    line = next(each for each in text.split("\n") if f'"{last}": "{new}"' in each)
-    before = line.replace(f'"{new}"', f'"{old}"')
-    patch = f"*** Begin Patch\n*** Update File: {CONFIG}\n@@\n-{before}\n+{line}\n*** End Patch"
-    script = f"import json\np = '{CONFIG}'\nd = json.load(open(p))\nd{keys} = '{new}'\njson.dump(d, open(p, 'w'), indent=2)"
-    replaced = f"p = '{CONFIG}'\ns = open(p).read()\nopen(p, 'w').write(s.replace('{before}', '{line}'))"
-    shell = {
-        "config set": f"openclaw config set {path} {new}",
-        "config patch": f"openclaw config patch --stdin <<< '{json.dumps(nested(path, new))}'",
-        "jq, mv": f"jq '.{path} = \"{new}\"' {CONFIG} > /tmp/n.json && mv /tmp/n.json ~/.openclaw/openclaw.json",
-        "jq, mktemp": f'T=$(mktemp); jq --arg v {new} \'.{path} = $v\' {CONFIG} > "$T" && cat "$T" > {CONFIG}',
-        "jq, sponge": f"jq '.{path} = \"{new}\"' {CONFIG} | sponge {CONFIG}",
-        "sed": f"sed -i 's#{before.strip()}#{line.strip()}#' {CONFIG}",
-        "perl": f"perl -pi -e 's#{before.strip()}#{line.strip()}#' {CONFIG}",
-        "python, JSON": f"python3 - <<'E'\n{script}\nE",
-        "python, text": f"python3 - <<'E'\n{replaced}\nE",
-        "here-document": f"cat > {CONFIG} <<'E'\n{text}\nE",
-        "cp": f"cp /tmp/new.json {CONFIG}",
-        "mv": "cd ~/.openclaw && mv /tmp/new.json openclaw.json",
-    }
-    calls: dict[str, tuple[str, dict[str, Any]]] = {name: ("exec", {"command": each}) for name, each in shell.items()}
-    return {
-        **calls,
-        "write": ("write", {"path": CONFIG, "content": text}),
-        "edit": ("edit", {"path": CONFIG, "edits": [{"oldText": before, "newText": line}]}),
-        "apply_patch": ("apply_patch", {"input": patch}),
-        "gateway": ("gateway", {"action": "config.patch", "raw": json.dumps(nested(path, new))}),
-    }
 
 
 @each_row(("path", "old", "new", "expected"), SETTINGS)
-def test_one_change_has_one_verdict_by_every_way(path: str, old: str, new: str, expected: str) -> None:
-    text = changed(path, new)
-    found = {name: decided(tool, params, text)[0] for name, (tool, params) in ways(path, old, new).items()}
-    assert len(found) == 16
-    # What a script makes of the config is shown, and never certain enough to pass unasked.
-    scripts = [found.pop("python, JSON"), found.pop("python, text")]
+def test_one_change_has_one_verdict_by_every_way(path: str, old: object, new: object, expected: str) -> None:
+    files = Files(text_of(with_value(OLD, path, new)))
+    tried = ways(path, new) | asked(path, new)
+    found = {name: decided(*call, files)[0] for name, call in tried.items()}
+    assert old != new
+    assert len(found) >= 22
     assert found == dict.fromkeys(found, expected)
-    assert "allow" not in scripts
-    assert expected != "block" or scripts == ["block", "block"]
+
+
+def test_there_are_enough_settings() -> None:
+    assert len(SETTINGS) >= 40
+    assert {verdict for *_, verdict in SETTINGS} == {"allow", "hold", "block"}
+
+
+@each_row(
+    ("path", "new", "change"),
+    [
+        ("gateway.bind", "lan", 'gateway.bind: "loopback" -> "lan"'),
+        ("gateway.port", 18800, "gateway.port: 18789 -> 18800"),
+        ("gateway.auth.token", "two", "gateway.auth.token: (a secret)"),
+        ("tools.elevated.enabled", True, "tools.elevated.enabled: false -> true"),
+    ],
+)
+def test_the_approver_sees_what_a_setting_was_and_becomes_by_every_way(path: str, new: object, change: str) -> None:
+    files = Files(text_of(with_value(OLD, path, new)))
+    found = {name: shown(*call, files) for name, call in (ways(path, new) | asked(path, new)).items()}
+    assert {name: len(each) for name, each in found.items()} == dict.fromkeys(found, 1)
+    assert [each for each in found.values() if not each[0].endswith(f" {change}")] == []
+
+
+@each_row(
+    ("path", "expected"),
+    [("session.scope", "allow"), ("gateway.auth.mode", "hold"), ("plugins.entries.toolguard.config.mode", "block")],
+)
+def test_taking_a_setting_away_has_one_verdict_by_every_way(path: str, expected: str) -> None:
+    text = text_of(with_value(OLD, path, MISSING))
+    patch = json.dumps(nested(path, None))
+    names = "".join(f'["{name}"]' for name in path.split("."))
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("exec", {"command": f"openclaw config unset {path}"}),
+        ("exec", {"command": f"openclaw config patch --stdin <<< '{patch}'"}),
+        ("exec", {"command": f"jq 'del(.{path})' {CONFIG} > /tmp/n.json && mv /tmp/n.json {CONFIG}"}),
+        ("exec", {"command": f"python3 - <<'E'\n{READ}del d{names}{SAVE}\nE"}),
+        ("gateway", {"action": "config.patch", "raw": patch}),
+        ("gateway", {"action": "config.apply", "raw": text}),
+        ("write", {"path": CONFIG, "content": text}),
+    ]  # fmt: skip
+    assert [decided(*call, Files(text))[0] for call in calls] == [expected] * len(calls)
+
+
+@each_row(
+    ("tool", "params"),
+    [
+        *(
+            ("exec", {"command": command})
+            for command in (
+                "cd ~/.openclaw && git checkout HEAD~1 -- openclaw.json",
+                "git -C ~/.openclaw restore openclaw.json",
+                "tar xzf /b/x.tgz -C ~/.openclaw openclaw.json",
+                "cp /b/unknown.json ~/.openclaw/openclaw.json",
+                "openclaw config patch --file /tmp/patch.json",
+                "openclaw backup restore x",
+                "openclaw config set ui.seamColor 1 && ./x > ~/.openclaw/openclaw.json",
+                "echo OPENCLAW_GATEWAY_PORT=1 >> ~/.openclaw/.env",
+            )
+        ),
+        ("write", {"path": "/home/u/.openclaw/.env", "content": "OPENCLAW_GATEWAY_PORT=1"}),
+    ],
+)
+def test_what_cannot_be_worked_out_is_held(tool: str, params: dict[str, Any]) -> None:
+    assert decided(tool, params, Files())[0] == "hold"
+
+
+def test_a_branch_that_leaves_the_guard_as_it_is_is_no_change_of_the_guard() -> None:
+    new = with_value(OLD, "plugins.entries.other.enabled", value=True)
+    raw = json.dumps({"plugins": new["plugins"]})
+    assert decided("gateway", {"action": "config.patch", "raw": raw}, Files())[0] == "hold"
+    assert decided("exec", {"command": f"openclaw config set plugins '{json.dumps(OLD['plugins'])}'"}, Files())[0] == "allow"
+
+
+def test_a_list_of_items_with_ids_is_merged_as_the_gateway_does() -> None:
+    config = with_value(OLD, "agents.list", [{"id": "main", "name": "a"}, {"id": "other", "sandbox": {"mode": "all"}}])
+    raw = json.dumps({"agents": {"list": [{"id": "main", "name": "b"}]}})
+    call: dict[str, Any] = {"action": "config.patch", "raw": raw}
+    assert decided("gateway", call, Files(config=text_of(config)))[0] == "allow"
+    assert decided("gateway", call | {"replacePaths": ["agents.list"]}, Files(config=text_of(config)))[0] == "hold"
 
 
 def test_the_approver_sees_each_setting_with_its_values() -> None:
-    new = json.loads(changed("gateway.bind", "lan"))
-    new["tools"]["exec"]["mode"] = "full"
-    new["gateway"]["auth"] = {"token": "s3cret"}
-    judge = guard()
-    reading = judge.read(Call("write", {"path": CONFIG, "content": json.dumps(new)}, agent="main", session="s"))
-    shown = [effect.target for effect in reading.tool_effects if effect.kind == "gateway"]
-    assert shown == [
+    new = with_value(with_value(OLD, "gateway.bind", "lan"), "tools.exec.mode", "full")
+    new = with_value(new, "gateway.auth.token", "s3cret")
+    assert shown("write", {"path": CONFIG, "content": json.dumps(new)}, Files()) == [
         'openclaw.json gateway.bind: "loopback" -> "lan"',
         "openclaw.json gateway.auth.token: (a secret)",
         'openclaw.json tools.exec.mode: "ask" -> "full"',
@@ -168,7 +129,7 @@ WITHOUT_GUARD = json.dumps({"ui": {"seamColor": "red"}})
     ],
 )
 def test_git_reads_below_the_folder_that_it_is_given(command: str, expected: str) -> None:
-    assert decided("exec", {"command": command})[0] == expected
+    assert decided("exec", {"command": command}, Files())[0] == expected
 
 
 BEFORE = f"jq '.ui.seamColor=\"x\"' {CONFIG} > n"
@@ -204,13 +165,13 @@ BEFORE = f"jq '.ui.seamColor=\"x\"' {CONFIG} > n"
 )
 def test_what_may_come_between_is_not_certain(command: str) -> None:
     """Each of these can leave any config, or none, though it seems to change one setting."""
-    assert decided("exec", {"command": command})[0] in ("hold", "block")
+    assert decided("exec", {"command": command}, Files())[0] in ("hold", "block")
 
 
 @pytest.mark.parametrize("end", ["", ";", "\n"])
 @pytest.mark.parametrize("between", [" && ", " &&\n  "])
 def test_a_chain_is_certain_however_it_is_laid_out(between: str, end: str) -> None:
-    assert decided("exec", {"command": f"{BEFORE}{between}mv n {CONFIG}{end}"})[0] == "allow"
+    assert decided("exec", {"command": f"{BEFORE}{between}mv n {CONFIG}{end}"}, Files())[0] == "allow"
 
 
 @each_row(
@@ -242,13 +203,13 @@ def test_a_chain_is_certain_however_it_is_laid_out(between: str, end: str) -> No
         (f"python3 -c \"import x; {LOADED}; d['ui'] = 1; {SAVED}\"", "hold"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_worked_out_is_held_and_what_takes_the_guard_away_blocked(command: str, expected: str) -> None:
-    assert decided("exec", {"command": command})[0] == expected
+def test_what_is_not_certain_is_held_and_what_takes_the_guard_away_blocked(command: str, expected: str) -> None:
+    assert decided("exec", {"command": command}, Files())[0] == expected
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{a: }"])
 def test_a_config_with_which_the_gateway_would_not_start_is_not_written(text: str) -> None:
-    decision, reason = decided("write", {"path": CONFIG, "content": text})
+    decision, reason = decided("write", {"path": CONFIG, "content": text}, Files())
     assert decision == "block"
     assert "openclaw config validate" in reason
 
@@ -256,6 +217,44 @@ def test_a_config_with_which_the_gateway_would_not_start_is_not_written(text: st
 def test_the_config_may_have_comments_and_includes() -> None:
     old = "// mine\n{ui: {seamColor: 'red'}, $include: './more.json5',}"
     edit = {"path": CONFIG, "edits": [{"oldText": "'red'", "newText": "'blue'"}]}
-    assert decided("edit", edit, old=old)[0] == "allow"
+    assert decided("edit", edit, Files(config=old))[0] == "allow"
     edit = {"path": CONFIG, "edits": [{"oldText": "./more.json5", "newText": "./other.json5"}]}
-    assert decided("edit", edit, old=old)[0] == "block"
+    assert decided("edit", edit, Files(config=old))[0] == "block"
+
+
+READ = f"import json\np = '{CONFIG}'\nd = json.load(open(p))\n"
+SAVE = "\njson.dump(d, open(p, 'w'))"
+
+
+@each_row(
+    ("script", "expected"),
+    [
+        (f"{READ}u = d['ui']\nu['seamColor'] = 'x'{SAVE}", "allow"),
+        (f"{READ}for a in d['agents'].values():\n    a['model']['primary'] = 'x/y'{SAVE}", "allow"),
+        (f"{READ}if d.get('ui'):\n    d['ui'].update(seamColor='x'){SAVE}", "allow"),
+        (f"{READ}with open(p + '.tmp', 'w') as f:\n    json.dump(d, f)\nimport os\nos.replace(p + '.tmp', p)", "allow"),
+        (f"{READ}d['ui'] = d['plugins']\nd['ui']['enabled'] = False\nd['ui'] = {{}}{SAVE}", "block"),
+        (f"{READ}for e in d['plugins']['entries'].values():\n    e['enabled'] = False{SAVE}", "block"),
+        (f"{READ}d['gateway']['bind'] = 'lan'{SAVE}", "hold"),
+        (f"import json\np = '{CONFIG}'\nf = open(p, 'w')\nd = json.load(open(p))\nd['ui'] = {{}}\njson.dump(d, f)", "hold"),
+        (f"{READ}d['ui']['seamColor'] = input(){SAVE}", "hold"),
+        (f"{READ}import os\nos.system('true')\nd['ui'] = {{}}{SAVE}", "hold"),
+        (f"{READ}f = open(p, 'w')\njson.dump(d, f)\nd2 = open(p).read()\nopen('/tmp/z.txt', 'w').write(d2)", "hold"),
+        (f"{READ}a = [1]\n" + "a = [a, a]\n" * 40 + f"d['ui']['seamColor'] = str(len(json.dumps(a))){SAVE}", "hold"),
+        (f"{READ}s = 'x' * 9\nd['ui'] = {{}}{SAVE}", "hold"),
+        (f"{READ}s = 'a'\n" + "s = s.replace('a', 'aaaaaaaaaaaaaaaa')\n" * 30 + f"d['ui'] = {{}}{SAVE}", "hold"),
+    ],
+)  # fmt: skip
+def test_what_a_script_leaves_is_certain_where_it_is_followed_to_the_end(script: str, expected: str) -> None:
+    assert decided("exec", {"command": f"python3 - <<'E'\n{script}\nE"}, Files())[0] == expected
+
+
+def test_a_script_is_not_certain_where_it_may_load_something_else() -> None:
+    script = f"{READ}d['ui']['seamColor'] = 'x'{SAVE}"
+    command = f"python3 - <<'E'\n{script}\nE"
+    assert decided("exec", {"command": command}, Files())[0] == "allow"
+    beside = Files()
+    beside.add("/home/u/work/json.py", "evil")
+    assert decided("exec", {"command": command}, beside)[0] != "allow"
+    assert decided("exec", {"command": f"PYTHONPATH=/tmp {command}"}, Files())[0] != "allow"
+    assert decided("exec", {"command": f"export PYTHONPATH=/tmp; {command}"}, Files())[0] != "allow"

@@ -125,7 +125,7 @@ openclaw config patch --file new.json
 openclaw config patch --stdin
 openclaw config set --batch-file new.json
 cat new.json | openclaw config patch --stdin
-echo '{ui: {seamColor: "red"}}' | openclaw config patch --stdin
+echo '{tools: {exec: {mode: "full"}}}' | openclaw config patch --stdin
 openclaw models set google-gemini-cli/gemini-3
 openclaw cron add --every 1h --command 'date'
 openclaw cron add --every=1h --command=date
@@ -367,7 +367,8 @@ TOOL_CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("hold", "openclaw", {"action": ["config_set"], "path": "plugins"}),
     ("hold", "openclaw", {"message": "config set tools.exec.mode full"}),
     ("hold", "openclaw", {"message": "config set mcp.servers.evil {command: 'sh'}"}),
-    ("hold", "gateway", {"action": "config.patch", "raw": "{ui: {seamColor: 'red'}}"}),
+    ("hold", "gateway", {"action": "config.patch", "raw": "{ui: {seamColor: 'red'"}),
+    ("allow", "gateway", {"action": "config.patch", "raw": "{ui: {seamColor: 'red'}}"}),
     ("hold", "gateway", {"action": "config.patch", "raw": '{"tools": {"exec": {"mode": "full"}}}'}),
     ("hold", "gateway", {"action": "config.patch", "raw": '{"messages": {"tts": {"providers": {"x": {"command": "sh"}}}}}'}),
     ("hold", "openclaw", {"action": "config_set", "path": "tts.personas.evil", "value": '{"provider": "x"}'}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.calls import asked_settings
 from toolguard_engine.effects.calls.known_config import (
     CHANGING,
     NOT_KNOWN,
@@ -11,10 +12,9 @@ from toolguard_engine.effects.calls.known_config import (
     ConfigContent,
     Expected,
     KnownConfig,
-    may_be,
 )
 from toolguard_engine.effects.commands import code_sources, in_place_edits, scripted_edits
-from toolguard_engine.effects.control_plane import jq_programs, python_settings
+from toolguard_engine.effects.control_plane import evaluated_script, jq_programs, python_settings, setting_changes
 from toolguard_engine.effects.control_plane.setting_changes import ChangedSetting
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
@@ -69,22 +69,42 @@ def of_commands(
     commands: tuple[str, ...],
 ) -> ConfigChange | None:
     """What `commands` make of the config. None if they do not change the config."""
-    if not any(each.kind in CHANGING and may_be(each.target, host) for found in effects for each in found):
+    config = KnownConfig(host, where, files, expected)
+    asked = asked_settings.of_commands(readings, commands, config)
+    of_files = _of_files(readings, effects, config, where, commands)
+    if asked is None or of_files is None or of_files.settings is None or of_files.broken:
+        return asked if of_files is None else of_files
+    guards = setting_changes.guards((*of_files.settings, *(asked.settings or ())))
+    return ConfigChange(tuple(guards)) if guards else NOT_WORKED_OUT
+
+
+def _of_files(
+    readings: tuple[Reading, ...],
+    effects: tuple[tuple[Effect, ...], ...],
+    config: KnownConfig,
+    where: Where,
+    commands: tuple[str, ...],
+) -> ConfigChange | None:
+    """What programs make of the file, besides what they ask the gateway for."""
+    if not any(each.kind in CHANGING and config.may_be(each.target) for found in effects for each in found):
         return None
     if sum(len(reading.runs) for reading in readings) > MAX_PROGRAMS:
         return NOT_WORKED_OUT
-    config = KnownConfig(host, where, files, expected)
     found: list[ConfigChange] = []
+    evaluated: set[int] = set()
     for reading, done in zip(readings, effects, strict=True):
-        found += _Trace(reading, done, config, where).results()
+        trace = _Trace(reading, done, config, where)
+        found += trace.results()
+        evaluated |= trace.evaluated
     if not found:
         return None
     if broken := next((each for each in found if each.broken), None):
         return broken
-    if any(each.settings is None for each in found) or not _is_plain(readings, commands):
+    if any(each.settings is None for each in found) or not _is_plain(readings, commands, evaluated, config):
         guards = [change for each in found for change in each.settings or () if change.effect.effect == "guard"]
         return ConfigChange(tuple(guards)) if guards else NOT_WORKED_OUT
-    return ConfigChange(tuple(change for each in found for change in each.settings or ()))
+    changes = (change for each in found for change in each.settings or ())
+    return ConfigChange(tuple({(each.path, each.shown): each for each in changes}.values()))
 
 
 _STEPS = frozenset({"jq", "mv", "cp", "cat", "sponge", "mktemp", "cd"})
@@ -94,27 +114,62 @@ _REDEFINED = lazy_re.compile(r"\bPATH\b|\balias\b|\bhash\b|\(\s*\)|\bfunction\b|
 """What may have a name of a program, or the end of a command, mean something else."""
 
 
-def _is_plain(readings: tuple[Reading, ...], commands: tuple[str, ...]) -> bool:
+def _is_plain(readings: tuple[Reading, ...], commands: tuple[str, ...], evaluated: set[int], config: KnownConfig) -> bool:
     """Whether nothing but the programs that are listed can have come between a text that is known and the config.
 
     One program that writes the text itself; or a few that hand it on, each only if the one before it has not failed. What a
-    script makes of the config is shown, and not taken for certain: its names may stand for one another, and it may fail
-    when it has emptied the file.
+    script makes of the config is certain only if it was followed to the end: it may fail when it has emptied the file.
     """
-    runs = [program for reading in readings for program in reading.runs if not _only_assigns(program)]
+    runs = [program for reading in readings for program in _own_runs(reading, evaluated) if not _only_assigns(program)]
     if len(readings) != 1 or any(
-        program.origin is not None or code_sources.language(program.name) == "python" for program in runs
+        program.origin is not None or (_is_python(program) and id(program) not in evaluated) for program in runs
     ):
         return False
-    if not all(_SYSTEM.fullmatch(program.argv[0]) for program in runs) or _REDEFINED.search(_QUOTED.sub("", commands[0])):
+    if not all(_SYSTEM.fullmatch(program.argv[0]) for program in runs) or _REDEFINED.search(_unquoted(commands[0], runs)):
         return False
-    names = [program.name for program in runs]
+    names = [program.name for program in runs if id(program) not in evaluated and not _copies_to_file(program, config)]
     return len(runs) == 1 or (
         _STEPS.issuperset(names)
         and sum(name in _COPIERS for name in names) <= 1
         and not any(program.assigns for program in runs)
         and _is_chained(readings[0])
     )
+
+
+def _copies_to_file(program: ProgramRun, config: KnownConfig) -> bool:
+    """Whether it copies one file to a name that is no folder's, and does nothing else."""
+    if program.name != "cp" or program.argv[1:] != tuple(program.words.texts) or UNKNOWN in program.argv[-1]:
+        return False
+    target = config.whole(program.argv[-1], program.cwd)
+    is_file = config.is_absent(target) or config.text_of(target) is not None
+    return is_file and len(program.argv) == 3  # noqa: PLR2004 - cp FROM TO
+
+
+def _unquoted(text: str, runs: list[ProgramRun]) -> str:
+    """A command without its quoted texts, and without its here-documents, which are whole lines."""
+    texts = (each.target for program in runs for each in program.redirects if each.kind == "text")
+    for given in (each for each in texts if each.endswith("\n")):
+        text = text.replace(f"\n{given}", "\n", 1)
+    return _QUOTED.sub("", text)
+
+
+def _is_python(program: ProgramRun) -> bool:
+    return code_sources.language(program.name) == "python"
+
+
+def _own_runs(reading: Reading, evaluated: set[int]) -> list[ProgramRun]:
+    """The programs without those that stand for what a script does that is followed to the end."""
+    found: list[ProgramRun] = []
+    is_followed = False
+    for program in reading.runs:
+        if not (is_followed and program.via and _is_python_name(program.via[-1])):
+            found.append(program)
+            is_followed = id(program) in evaluated if _is_python(program) else is_followed
+    return found
+
+
+def _is_python_name(name: str) -> bool:
+    return code_sources.language(name) == "python"
 
 
 def _is_chained(reading: Reading) -> bool:
@@ -163,6 +218,10 @@ class _Trace:
         self._contents: dict[str, ConfigContent] = {}
         self._piped: dict[int, ConfigContent] = {}
         """What goes through a pipe, by pipeline."""
+        self.evaluated: set[int] = set()
+        """The ids of programs whose scripts are followed to the end, and of those that stand for what they do."""
+
+        self._scripts: dict[int, dict[str, str] | None] = {}
         self._is_spoiled = False
         """Whether a program has run that may have changed any file."""
 
@@ -200,6 +259,32 @@ class _Trace:
         if found is None or found[0] != "python" or UNKNOWN in found[1]:
             return None
         return python_settings.read(found[1])
+
+    def _evaluated(self, program: ProgramRun) -> dict[str, str] | None:
+        """The files that the Python script writes that this program is, or that runs it; None if that is not known."""
+        around = self._script_around(program)
+        if program.via and _is_python_name(program.via[-1]):
+            around = next((each for each in reversed(self._before(program)) if each.name == program.via[-1]), program)
+        if id(around) not in self._scripts:
+            self._scripts[id(around)] = self._evaluate(around)
+        found = self._scripts[id(around)]
+        if found is not None:
+            self.evaluated |= {id(around), id(program)}
+        return found
+
+    def _evaluate(self, program: ProgramRun) -> dict[str, str] | None:
+        found = code_sources.source(program)
+        if found is None or found[0] != "python" or UNKNOWN in found[1] or program.assigns or self._is_spoiled:
+            return None
+        beside = (self._path(f"{name}{end}", program) for name in evaluated_script.MODULES for end in ("", ".py"))
+        if not all(map(self._config.is_absent, beside)):
+            return None
+        return evaluated_script.results(
+            found[1],
+            self._config.home,
+            lambda path: self._config.whole(path, program.cwd),
+            lambda path: self._lying_at(path, program).text,
+        )
 
     def _script_around(self, program: ProgramRun) -> ProgramRun:
         """The program that changes a file: what code writes is shown as a `cat` that the interpreter starts."""
@@ -250,6 +335,8 @@ class _Trace:
         """What a file contains when this program has written it."""
         if effect.kind != "write" or "append" in effect.flags or program.via[-1:] in (("xargs",), ("find",), ("parallel",)):
             return NOT_KNOWN
+        if (evaluated := self._evaluated(program)) is not None:
+            return ConfigContent(text=evaluated.get(self._config.whole(path)))
         if code is not None:
             return self._of_script(code, path)
         if (program.name in _COPIERS) and (source := self._copied(program)) is not None:

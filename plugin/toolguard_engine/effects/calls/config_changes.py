@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from toolguard_engine.effects.calls import asked_settings
 from toolguard_engine.effects.calls.known_config import (
     CHANGING,
     NOT_WORKED_OUT,
@@ -27,6 +28,9 @@ from toolguard_engine.model.files import FileSource
 
 MAX_TEXT = 262_144
 MAX_EDITS = 50
+ASKED = frozenset({"gateway", "openclaw"})
+"""The gateway's tools that change settings by their paths."""
+
 _PATCHES = program_catalogue.tools("patches")
 _WRITTEN = frozenset({"path", "file_path", "filePath", "content"})
 _REPLACED = (("oldText", "newText"), ("old_string", "new_string"), ("old_str", "new_str"))
@@ -42,6 +46,8 @@ def of_tool(
     expected: Expected,
 ) -> ConfigChange | None:
     """What a tool that writes files makes of the config. None if it does not change the config."""
+    if tool in ASKED:
+        return asked_settings.of_tool(tool, params, KnownConfig(host, where, files, expected))
     found = [each for each in effects if each.kind in CHANGING and may_be(each.target, host)]
     if not found:
         return None

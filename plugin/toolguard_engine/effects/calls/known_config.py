@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from toolguard_engine.effects.control_plane.setting_changes import ChangedSetting, differences
+from toolguard_engine.effects.control_plane.setting_changes import ChangedSetting, compared, differences
 from toolguard_engine.effects.control_plane.verb_catalogue import PASSING
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
-from toolguard_engine.effects.facts.command import Effect
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.host import json5_text
 from toolguard_engine.model.call import Host
-from toolguard_engine.model.files import FileSource, FileText
+from toolguard_engine.model.files import FileSource, FileText, Unread
 
 CHANGING = frozenset({"write", "delete", "empty", "move", "link", "owner", "permissions", "encrypt", "append", "discard"})
 WRITERS = program_catalogue.tools("writes_file")
@@ -24,10 +24,11 @@ Expected = Callable[[str], bool]
 
 class ConfigChange(NamedTuple):
     """`settings`: those that get another value; None if that cannot be worked out. `broken`: why the gateway would not start
-    with the result."""
+    with the result. `asked`: what is changed by the gateway itself, by the program that asks it."""
 
     settings: tuple[ChangedSetting, ...] | None
     broken: str = ""
+    asked: tuple[tuple[ProgramRun | None, tuple[ChangedSetting, ...]], ...] = ()
 
 
 NOT_WORKED_OUT = ConfigChange(None)
@@ -49,6 +50,7 @@ class KnownConfig:
     def __init__(self, host: Host, where: Where, files: FileSource, expected: Expected) -> None:
         protected = protected_paths.protected_on(host)
         self.path = protected.config
+        self.home = protected.home
         self._where = where
         self._host = host
         self._files = files
@@ -60,6 +62,18 @@ class KnownConfig:
             full.lower().endswith(protected_paths.CONFIG_NAMES)
             and self._files.resolve(full) == self._files.resolve(self.path)
         )
+
+    def may_be(self, path: str) -> bool:
+        """A quick look."""
+        return may_be(path, self._host)
+
+    def whole(self, path: str, cwd: str = "") -> str:
+        """The path of a file as a program finds it, through links."""
+        return self._files.resolve(normal(path, self._where, cwd))
+
+    def is_absent(self, path: str) -> bool:
+        found = self._files.read(path)
+        return not self._expected(path) and isinstance(found, Unread) and found.reason == "absent"
 
     def text(self) -> str | None:
         return self.text_of(self.path)
@@ -73,7 +87,7 @@ class KnownConfig:
     def judged(self, content: ConfigContent) -> ConfigChange:
         """What differs if this becomes the config."""
         if content.changes is not None:
-            return ConfigChange(content.changes)
+            return ConfigChange(compared(content.changes, self.current()))
         if content.text is None:
             return NOT_WORKED_OUT
         try:
@@ -82,14 +96,15 @@ class KnownConfig:
             return ConfigChange(None, "it would not be JSON5")
         if not isinstance(new, dict):
             return ConfigChange(None, "it would not be an object")
-        old = self._current()
+        old = self.current()
         if old is not None:
             return ConfigChange(differences(old, new))
         if not _loads_guard(new):
             return ConfigChange((ChangedSetting(("plugins", "entries", "toolguard", "enabled")),))
         return NOT_WORKED_OUT
 
-    def _current(self) -> Any:
+    def current(self) -> dict[str, Any] | None:
+        """The config as it is; None if that is not known."""
         text = self.text()
         if text is None:
             return None

@@ -9,6 +9,7 @@ from typing import Any
 
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls import (
+    asked_settings,
     call_texts,
     commands_on_config,
     config_changes,
@@ -173,6 +174,8 @@ class CallReading:
         self._config_change = change
         if change.settings is None:
             return found
+        if change.asked:
+            return asked_settings.as_settings(found, change.asked)
         return known_config.as_settings(found, change.settings, self.host, self.command_where, self.files)
 
     def _owned(self, found: tuple[Effect, ...], where: Where, runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:

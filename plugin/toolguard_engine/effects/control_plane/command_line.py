@@ -80,6 +80,19 @@ def operations(words: Sequence[str], stdin: str | None = None) -> tuple[Operatio
     return tuple(found)
 
 
+def verb(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    """The verb and the words after it; None unless that is certain, without options before it, and more than shows
+    something."""
+    found = _readings(tuple(words[:_MAX_WORDS]))
+    if len(found) != 1 or not found[0].known or len(words) > _MAX_WORDS:
+        return None
+    name, rest = found[0].verb, found[0].rest
+    if len(words) - len(rest) != len(name.split()):
+        return None
+    dry = load().is_dry(name) and asks(rest, frozenset({"--dry-run"}), load())
+    return None if dry or asks(rest, _HELP, load()) else (name, rest)
+
+
 def _readings(words: tuple[str, ...]) -> tuple[_Reading, ...]:
     """The distinct verbs that these words may be."""
     found: dict[_Reading, None] = {}
@@ -123,7 +136,7 @@ def _read(words: tuple[str, ...], at: int, verb: str) -> tuple[_Reading, list[tu
         if verb not in catalogue.groups:
             break
     rest = words[start:]
-    known = (verb not in catalogue.groups or not _plain(rest, catalogue)) if verb else not _plain(rest, catalogue)
+    known = (verb not in catalogue.groups or not plain_words(rest, catalogue)) if verb else not plain_words(rest, catalogue)
     return _Reading(verb, rest, known), others
 
 
@@ -138,7 +151,7 @@ def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterato
     catalogue = load()
     verb, rest = reading.verb, reading.rest
     before = words[: len(words) - len(rest)]
-    if _asks(words, _HELP, catalogue) or (not verb and (not words or not _VERSION.isdisjoint(words))):
+    if asks(words, _HELP, catalogue) or (not verb and (not words or not _VERSION.isdisjoint(words))):
         return
     if _UPDATE in before or (not verb and _UPDATE in rest):
         yield Operation("run", "openclaw update")
@@ -148,7 +161,7 @@ def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterato
         yield Operation(UNKNOWN_VERB, f"openclaw {' '.join((verb, *rest[:1])).strip()}")
     if not verb or verb not in catalogue.verbs:
         return
-    if any(gateway_settings.names_unguarded_model(word) for option in _MODEL_OPTIONS for word in _values(rest, option)):
+    if any(gateway_settings.names_unguarded_model(word) for option in _MODEL_OPTIONS for word in values(rest, option)):
         yield Operation("agent", f"openclaw {verb} --model")
     for operation in _by_options(verb, rest, catalogue, stdin):
         yield _elsewhere(operation, words)
@@ -157,7 +170,7 @@ def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterato
 def _only_shows(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue) -> bool:
     """Whether an unknown verb is a word for showing: `config show`, `tools list`. The command line refuses one that it does
     not have, and says so."""
-    words = _plain(rest, catalogue)
+    words = plain_words(rest, catalogue)
     return not _SHOWING.isdisjoint(words[:1] if verb else words[1:2])
 
 
@@ -174,7 +187,7 @@ def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdi
     given = {word.partition("=")[0] for word in _before_end(rest)}
     own = catalogue.verbs[verb]
     extra = [option for option in catalogue.options if verb in option.verbs and not given.isdisjoint(option.names)]
-    dry = catalogue.is_dry(verb) and _asks(rest, frozenset({"--dry-run"}), catalogue)
+    dry = catalogue.is_dry(verb) and asks(rest, frozenset({"--dry-run"}), catalogue)
     for option in extra:
         if option.effect == "port":
             yield _port_operation(rest, target)
@@ -187,7 +200,7 @@ def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdi
     if own == "setting":
         yield from _sets(verb, rest, catalogue, stdin)
     elif own == "shown":
-        path = next(iter(_plain(rest, catalogue)), "")
+        path = next(iter(plain_words(rest, catalogue)), "")
         if gateway_settings.is_shown_secret(gateway_settings.names(path)):
             yield Operation("secret", f"{target} {path}")
     elif verb == "gateway call":
@@ -201,15 +214,15 @@ def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdi
 def _sets(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:
     """The settings that a verb changes."""
     target = f"openclaw {verb}"
-    plain = _plain(rest, catalogue)
+    plain = plain_words(rest, catalogue)
     if verb.startswith("models"):
         if any(gateway_settings.names_unguarded_model(word) for word in plain):
             yield Operation("agent", f"{target} {' '.join(plain)}")
         return
     changes: list[gateway_settings.SettingEffect] = []
-    for word in _values(rest, "--batch-json"):
+    for word in values(rest, "--batch-json"):
         changes += _batch(word)
-    for path in _values(rest, "--replace-path"):
+    for path in values(rest, "--replace-path"):
         changes.append(gateway_settings.change(gateway_settings.names(path)))
     if any(word.startswith(("--batch-file", "--file")) for word in rest):
         changes.append(gateway_settings.SettingEffect("guard", "a file", certain=False))
@@ -246,7 +259,7 @@ def _batch(text: str) -> Iterator[gateway_settings.SettingEffect]:
 
 def _calls(rest: tuple[str, ...], catalogue: VerbCatalogue) -> Iterator[Operation]:
     """The effect of a gateway method called from the command line."""
-    methods = [word for word in _plain(rest, catalogue) if _METHOD.fullmatch(word)]
+    methods = [word for word in plain_words(rest, catalogue) if _METHOD.fullmatch(word)]
     method = methods[0] if methods else ""
     effect = catalogue.method(method)
     target = f"openclaw gateway call {method}".rstrip()
@@ -270,7 +283,7 @@ def _calls(rest: tuple[str, ...], catalogue: VerbCatalogue) -> Iterator[Operatio
 
 def _with_params(method: str, rest: tuple[str, ...], target: str) -> Iterator[Operation]:
     """Effects of the parameters of an ordinary method: a model that bypasses the guard, or new session rights."""
-    texts = _values(rest, "--params")
+    texts = values(rest, "--params")
     for params in map(gateway_settings.parsed, texts):
         if gateway_settings.chooses_unguarded_model(params):
             yield Operation("agent", target)
@@ -282,7 +295,7 @@ def _with_params(method: str, rest: tuple[str, ...], target: str) -> Iterator[Op
 
 def _in_params(rest: tuple[str, ...]) -> gateway_settings.SettingEffect:
     """The settings that the parameters of a method change."""
-    for text in _values(rest, "--params"):
+    for text in values(rest, "--params"):
         params = gateway_settings.parsed(text)
         if isinstance(params, dict) and isinstance(params.get("raw"), str):
             return gateway_settings.of_patch(params["raw"])
@@ -291,18 +304,18 @@ def _in_params(rest: tuple[str, ...]) -> gateway_settings.SettingEffect:
 
 def _port_operation(rest: tuple[str, ...], target: str) -> Operation:
     """`--force` ends whatever listens on the port; without a port that is this gateway's own."""
-    ports = _values(rest, "--port")
+    ports = values(rest, "--port")
     return Operation("guard", f"{target} --force", certain=not ports or DEFAULT_PORT in ports)
 
 
 def _elsewhere(operation: Operation, words: tuple[str, ...]) -> Operation:
     """The same operation on another gateway, if the words say so: nothing is certain there."""
     own = _before_end(words)
-    there = _values(own, "--container") or [url for url in _values(own, "--url") if not _LOCAL.search(url)]
+    there = values(own, "--container") or [url for url in values(own, "--url") if not _LOCAL.search(url)]
     return operation._replace(certain=False) if there and operation.effect == "guard" else operation
 
 
-def _plain(rest: Sequence[str], catalogue: VerbCatalogue) -> list[str]:
+def plain_words(rest: Sequence[str], catalogue: VerbCatalogue) -> list[str]:
     """The words that are neither options nor values of options."""
     found: list[str] = []
     skip = False
@@ -319,12 +332,12 @@ def _plain(rest: Sequence[str], catalogue: VerbCatalogue) -> list[str]:
     return found
 
 
-def _values(rest: Sequence[str], option: str) -> list[str]:
+def values(rest: Sequence[str], option: str) -> list[str]:
     found = [word.partition("=")[2] for word in rest if word.startswith(f"{option}=")]
     return found + [after for word, after in itertools.pairwise(rest) if word == option]
 
 
-def _asks(words: Sequence[str], wanted: frozenset[str], catalogue: VerbCatalogue) -> bool:
+def asks(words: Sequence[str], wanted: frozenset[str], catalogue: VerbCatalogue) -> bool:
     """Whether one of these options is given and is not the value of another one."""
     own = _before_end(words)
     return any(

@@ -104,9 +104,22 @@ def _changed(params: dict[str, Any]) -> Iterator[gateway_settings.SettingEffect]
         yield gateway_settings.SettingEffect("guard", "", certain=False)
 
 
+def set_in_message(message: Any) -> tuple[str, str] | None:
+    """The path and the value that a message to the gateway's system agent sets without a model."""
+    match = _SET.fullmatch(_plain_text(message))
+    if match is None or not match[0].lower().startswith(("config set ", "set config ")):
+        return None
+    (path,) = _first_parts(match[1])
+    return path, match[1][len(path) :].strip()
+
+
+def _plain_text(message: Any) -> str:
+    return message.replace(_BLANK_IN_SCRIPT, " ").strip()[:_MAX_TEXT] if isinstance(message, str) else ""
+
+
 def _in_message(message: Any) -> Iterator[Operation]:
     """Commands in a message to the gateway's system agent that it executes without a model."""
-    text = message.replace(_BLANK_IN_SCRIPT, " ").strip()[:_MAX_TEXT] if isinstance(message, str) else ""
+    text = _plain_text(message)
     target = "openclaw message"
     if match := _SET.fullmatch(text):
         for path in _first_parts(match[1]):

@@ -100,6 +100,29 @@ def _differences(old: Any, new: Any, path: Path) -> Iterator[ChangedSetting]:
     yield ChangedSetting(path, old, new)
 
 
+def compared(changes: Iterable[ChangedSetting], config: dict[str, Any] | None) -> tuple[ChangedSetting, ...]:
+    """The changes with what was there before, and only where that differs. `config`: None if it is not known."""
+    found: list[ChangedSetting] = []
+    for each in changes:
+        old = _value_at(config, each.path) if config is not None else NOT_KNOWN
+        if old is NOT_KNOWN or each.new is NOT_KNOWN:
+            found.append(each._replace(old=old))
+        else:
+            found += _differences(old, each.new, each.path)
+    return tuple(found) if len(found) <= MAX_CHANGES else (ChangedSetting(()),)
+
+
+def _value_at(config: Any, path: Path) -> Any:
+    for name in path:
+        if isinstance(config, list) and name.isdecimal() and int(name) < len(config):
+            config = config[int(name)]
+        elif isinstance(config, dict):
+            config = config.get(name, UNSET)
+        else:
+            return UNSET if config is UNSET else NOT_KNOWN
+    return config
+
+
 def merged(path: Path, value: Any) -> Iterator[ChangedSetting]:
     """The settings that are replaced if a value is merged into what is at a path."""
     if isinstance(value, dict) and value and len(path) < MAX_DEPTH:

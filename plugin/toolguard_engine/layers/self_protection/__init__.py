@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls.call_place import named_folder
+from toolguard_engine.effects.calls.config_changes import ASKED
 from toolguard_engine.effects.calls.known_config import ConfigChange
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.control_plane import gateway_tools as controlplane
@@ -159,7 +160,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
         yield from read_lists.findings(commands, host, folder, partial(_texts, reading))
     if reading.executes:
         return
-    for operation in controlplane.operations(tool, params):
+    for operation in () if change is not None and change.asked else controlplane.operations(tool, params):
         if operation.effect == "guard":
             yield ProtectionFinding(CONFIG, operation.certain, operation.target)
     if reason := _chat_command(tool, params) or _paths(reading):
@@ -173,6 +174,8 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
 
 def _config_change(reading: CallReading) -> ConfigChange | None:
     """What becomes of the gateway's config, unless that is too much to find out."""
+    if reading.tool in ASKED:
+        return reading.config_change
     texts = reading.commands or (*reading.paths, *_followed(reading))
     names = ("claw", base(reading.host.config_path).lower() or "claw")
     try:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.calls import asked_settings
 from toolguard_engine.effects.commands.effects import PROGRAMS
 from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, Operation, operations
 from toolguard_engine.effects.facts import program_catalogue
@@ -68,7 +69,8 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
             continue
         if _removes(run):
             yield ProtectionFinding(REASON)
-        for finding in _commands(run):
+        is_known = scene.lists.is_worked_out and asked_settings.of_program(run) is not None
+        for finding in () if is_known else _commands(run):
             yield ProtectionFinding(finding.reason, finding.certain and not _is_elsewhere(run, scene))
         if run.name in LAUNCHERS and any(_INNER_CODE.search(word) for word in run.argv[1:]):
             yield ProtectionFinding(INNER, certain=False)
