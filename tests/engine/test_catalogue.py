@@ -149,6 +149,27 @@ def test_each_role_is_used() -> None:
     assert sorted({role for kind in table.values() for role in kind} - asked - included) == []
 
 
+def test_a_role_alone_makes_no_program_known() -> None:
+    """Else a name in a role that some rule asks for could let its arguments pass: `argocd run 'rm -rf ~/Documents'`."""
+    table = program_catalogue.source()
+    roles = table["programs"]
+    telling, wanted = set[str](), {"understood"}
+    while wanted:
+        telling |= wanted
+        wanted = {role for name in wanted for role in roles[name].get("includes", ())} - telling
+    assert len(telling) < len(roles) / 2
+    from_others = {role for role, entry in roles.items() if not telling.issuperset(entry.get("includes", ()))}
+    more = {
+        role: {**entry, "names": f"{entry.get('names', '')} frobctl"}
+        for role, entry in roles.items()
+        if role not in telling | from_others
+    }
+    more["frobbers"] = {"means": "m", "names": "frobctl"}
+    parsed = program_catalogue.parse({**table, "programs": {**roles, **more}}).programs
+    assert sum("frobctl" in names for names in parsed.values()) > len(roles) / 2
+    assert parsed["understood"] == program_catalogue.programs("understood")
+
+
 def test_the_tables_of_options_have_the_programs_of_their_roles() -> None:
     assert WRAPPERS.keys() == program_catalogue.programs("wrapper")
     assert code_sources.LANGUAGES.keys() == program_catalogue.programs("interpreter")

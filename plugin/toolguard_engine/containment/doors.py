@@ -116,7 +116,7 @@ def _sets_path(run: ProgramRun) -> bool:
 
 @cache
 def _known_programs() -> frozenset[str]:
-    return program_catalogue.understood() | manual_catalogue.movers() | credential_doors.owners() | _LOOK_OUTSIDE
+    return program_catalogue.programs("understood") | manual_catalogue.movers() | credential_doors.owners() | _LOOK_OUTSIDE
 
 
 def _of_run(run: ProgramRun) -> frozenset[str]:

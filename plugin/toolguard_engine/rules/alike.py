@@ -26,7 +26,7 @@ from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import redact_text
 
-_CLIENTS = program_catalogue.programs("context_client") | program_catalogue.words("context_client")
+_CLIENTS = program_catalogue.programs("context_client")
 _BESIDE = program_catalogue.programs("safe_reader")
 """Programs that only read or print: they change nothing about what the others do."""
 

@@ -77,7 +77,9 @@ _TABLES = (
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
-_KNOWN = frozenset(name for name in PROGRAMS.keys() | program_catalogue.understood() if not handed_keys.runs_scripts(name))
+_KNOWN = frozenset(
+    name for name in PROGRAMS.keys() | program_catalogue.programs("understood") if not handed_keys.runs_scripts(name)
+)
 """Programs of which it is known what they do with a file."""
 _NO_READERS = program_catalogue.programs(
     "key_user",

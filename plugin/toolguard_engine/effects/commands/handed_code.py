@@ -108,7 +108,9 @@ def program_of(path: str) -> str:
 def known_programs() -> frozenset[str]:
     """Programs whose arguments are understood; what they are named is read, copied or run in ways that are known."""
     checkers = program_catalogue.programs("code_checker")
-    return checkers.union(program_catalogue.understood(), manual_catalogue.movers(), WRAPPERS, interpreters.PROGRAMS)
+    return checkers.union(
+        program_catalogue.programs("understood"), manual_catalogue.movers(), WRAPPERS, interpreters.PROGRAMS
+    )
 
 
 _RUNS = lazy_re.compile(

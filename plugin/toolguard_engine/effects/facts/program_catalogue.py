@@ -41,16 +41,6 @@ def programs(*roles: str) -> frozenset[str]:
     return _union(load().programs, roles)
 
 
-@cache
-def understood() -> frozenset[str]:
-    """The programs of which some role says what they do with their words."""
-    return frozenset[str]().union(*(names for role, names in load().programs.items() if role not in _TELL_NOTHING))
-
-
-_TELL_NOTHING = frozenset({"context_client"})
-"""Roles that say nothing of what a program does with its words."""
-
-
 def tools(*roles: str) -> frozenset[str]:
     """The gateway tools that have one of these roles. Raises `KeyError` for an unknown role."""
     return _union(load().tools, roles)
