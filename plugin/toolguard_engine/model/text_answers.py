@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -17,8 +18,19 @@ MAX_PARTS = 64
 """Of an answer that is a tuple, as far as it is kept."""
 
 
+LATELY, LONGEST = 16, 20_000
+"""Texts whose digests are kept with them, since the same one is asked about several times in a row; and their length."""
+
+
 def digest(text: str) -> bytes:
+    return _lately(text) if len(text) <= LONGEST else _digest(text)
+
+
+def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).digest()
+
+
+_lately = lru_cache(maxsize=LATELY)(_digest)
 
 
 def kept_by_text(answer: Callable[..., T], most: int = KEPT) -> Callable[..., T]:

@@ -30,7 +30,7 @@ WAIT = 0.2
 """Seconds."""
 
 MAX_STUCK = 4
-MAX_KEPT = 64
+MAX_KEPT = 400
 MAX_KEPT_BYTES = 2_000_000
 """Files whose content is kept, and their size."""
 

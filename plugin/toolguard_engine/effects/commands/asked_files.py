@@ -252,7 +252,9 @@ class AskedFiles:
 
     def is_made(self, path: str) -> bool:
         """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
-        found = self.made_asked[path] = self._made.exactly(path) is not None
+        found = self.made_asked.get(path)
+        if found is None:
+            found = self.made_asked[path] = self._made.exactly(path) is not None
         return found
 
     def copies(self, program: ProgramRun) -> None:

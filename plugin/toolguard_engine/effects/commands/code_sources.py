@@ -11,6 +11,7 @@ from toolguard_engine.effects.languages import python_code, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.syntax import windows_shells
+from toolguard_engine.model.lazy import kept
 
 MAX_CODE = 20_000
 READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read, **script_code.READERS}
@@ -101,6 +102,7 @@ def words_of_file(text: str, program: str) -> tuple[str, ...]:
     return (text,) if language(program) == "awk" else ("-",)
 
 
+@kept
 def source(program: ProgramRun) -> tuple[str, str] | None:
     """The language and the code of a run; None if there is no code or it is unknown."""
     language, letters = LANGUAGES.get(plain_name(program.name), ("", ""))

@@ -220,7 +220,7 @@ class CodeWalk(ChangeWalk):
             state.work.spend(kept_code.steps() - before)
         elif parsed is not None:
             state.work.spend(parsed.steps + PARSED.get(language, 0) * len(code))
-        if parsed is not None:
+        if parsed is not None and parsed.deeds:
             self._deeds(parsed, state.fork(program.name), program.stdin)
         if parsed is None or not parsed.whole:
             if len(code) > code_sources.MAX_CODE and (self.here is None or self.here.made):

@@ -39,6 +39,7 @@ from toolguard_engine.effects.commands import (
     data_flows,
     environment_dumps,
     file_doubts,
+    idle_code,
     interpreters,
     made_then_run,
 )
@@ -125,7 +126,11 @@ def effects(  # noqa: PLR0912 - a case for each combination
     of_files = False
     for at, program in enumerate(seen.runs):
         name = program.name
-        of_files = of_files or program.origin is not None
+        if program.origin is not None:
+            of_files = True
+            if idle_code.is_idle(program, where):
+                continue
+        before = len(found)
         if name not in _READ and (len(program.argv) > 1 or program.stdin is not None):
             found += handed_keys.effects(program, where)
             if name not in _KNOWN:
@@ -144,6 +149,8 @@ def effects(  # noqa: PLR0912 - a case for each combination
             if len(found) > MAX_PATHS:
                 severe = list(_severe(seen.runs[at:], where))
                 return (*found, *severe, Effect("flood"), *data_flows.effects(seen, (*found[-PARTNERS:], *severe), where))
+        if program.origin is not None and len(found) == before:
+            idle_code.has_none(program, where)
     if found:
         if any(effect.kind == "run-text" for effect in found):
             found = _with_address(found)

@@ -59,9 +59,7 @@ def _judged(run: ProgramRun, scene: CommandScene, unknown: UnknownFolders) -> It
 
 
 def _before(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:
-    pipeline = scene.pipelines.get(run.pipeline, [])
-    end = next((at for at, other in enumerate(pipeline) if other is run), 0)
-    return tuple(pipeline[:end])
+    return tuple(scene.pipelines.get(run.pipeline, [])[: scene.positions.get(id(run), 0)])
 
 
 def _finding(landing: Landing, run: ProgramRun, here: str, scene: CommandScene) -> ProtectionFinding | None:

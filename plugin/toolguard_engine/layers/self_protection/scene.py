@@ -364,6 +364,11 @@ class CommandScene(Struct, frozen=True, dict=True):
             found.setdefault(run.pipeline, []).append(run)
         return found
 
+    @cached_property
+    def positions(self) -> dict[int, int]:
+        """Where in its pipeline a program stands, by its id."""
+        return {id(run): at for runs in self.pipelines.values() for at, run in enumerate(runs)}
+
     def place(self, path: str) -> Place:
         return place_of(path, self.host, self.folders)
 
