@@ -553,7 +553,7 @@ def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch,
             "agents.defaults.model.primary",
             "fake/m2",
             f"there is no setting {KEYS}.agents.defaults.model.primary: {OTHER_AGENTS}",
-            "toolguard config set --root agents.defaults.model.primary; or did you mean mode?",
+            "toolguard config set --root agents.defaults.model.primary; or did you mean agents.defaults.mode?",
             id="set an agent of OpenClaw",
         ),
         pytest.param(
@@ -564,7 +564,7 @@ def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch,
             id="unset one of OpenClaw",
         ),
         pytest.param(
-            "approval.prfix", None, f"there is no setting {KEYS}.approval.prfix", "did you mean prefix?", id="unset a slip"
+            "approval.prfix", None, f"there is no setting {KEYS}.approval.prfix", "did you mean approval.prefix?", id="unset a slip"
         ),
         pytest.param(
             "nonsense",
@@ -872,12 +872,12 @@ def test_get_of_our_settings_has_defaults_for_what_is_not_written(places: Places
     [
         ("mode", True, "CONFIG has no mode", "toolguard config show lists toolguard's settings"),
         ("tools.exec", False, "CONFIG has no tools.exec", "toolguard config show lists toolguard's settings"),
-        ("approval.prfix", False, f"there is no setting {KEYS}.approval.prfix", "did you mean prefix?"),
+        ("approval.prfix", False, f"there is no setting {KEYS}.approval.prfix", "did you mean approval.prefix?"),
         (
             "agents.main.mdoe",
             False,
             f"there is no setting {KEYS}.agents.main.mdoe: {OTHER_AGENTS}",
-            "toolguard config get --root agents.main.mdoe; or did you mean mode?",
+            "toolguard config get --root agents.main.mdoe; or did you mean agents.main.mode?",
         ),
         (
             "agents.list[0].id",

@@ -95,13 +95,14 @@ def _only_some(named: NamedSetting) -> dict[str, Any] | None:
 
 
 def nearest(named: NamedSetting) -> str:
-    """Suggests a name in the innermost existing group; empty if none is similar."""
+    """Suggests the path of a name in the innermost existing group; empty if none is similar."""
     whole = plugin_manifest.config_schema()
     for depth in range(len(named.setting)):
         group = schema.at(whole, named.setting[:depth])
         if group is not None and schema.at(whole, named.setting[: depth + 1]) is None:
-            meant = schema.like(str(named.setting[depth]), group)
-            return f"did you mean {meant}?" if meant else ""
+            if meant := schema.like(str(named.setting[depth]), group):
+                return f"did you mean {json5_edit.path_name((*named.setting[:depth], meant))}?"
+            return ""
     return ""
 
 
