@@ -564,7 +564,11 @@ def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch,
             id="unset one of OpenClaw",
         ),
         pytest.param(
-            "approval.prfix", None, f"there is no setting {KEYS}.approval.prfix", "did you mean approval.prefix?", id="unset a slip"
+            "approval.prfix",
+            None,
+            f"there is no setting {KEYS}.approval.prfix",
+            "did you mean approval.prefix?",
+            id="unset a slip",
         ),
         pytest.param(
             "nonsense",

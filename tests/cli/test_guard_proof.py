@@ -331,17 +331,24 @@ def test_install_where_there_is_no_openclaw(places: Places, tmp_path: Path) -> N
     assert done.stdout.splitlines()[-3:] == [
         "warn  openclaw is not on PATH: toolguard is a plugin of the OpenClaw gateway, and guards nothing without it",
         "      INSTALLED: no gateway is running; it loads toolguard when it starts",
-        f"next  {openclaw_check.MISSING}; then start the gateway (openclaw gateway run)",
+        f"next  {openclaw_check.MISSING}; then {SET_UP}, start the gateway (openclaw gateway run)",
     ]
 
 
-def test_install_without_a_gateway(places: Places, tmp_path: Path) -> None:
+SET_UP = "set the gateway up (openclaw onboard, or: toolguard config set gateway.mode local)"
+
+
+@pytest.mark.parametrize("has_mode", [True, False])
+def test_install_without_a_gateway(places: Places, tmp_path: Path, *, has_mode: bool) -> None:
+    """A config that `install` has made has no mode, without which the gateway does not start."""
     folder = tmp_path / "programs"
     folder.mkdir()
+    if has_mode:
+        places.config.write_text('{"gateway": {"mode": "local"}}')
     done = toolguard("install", "--state-dir", places.state_dir, **with_path(folder, "openclaw"))
     assert done.stdout.splitlines()[-2:] == [
         "      INSTALLED: no gateway is running; it loads toolguard when it starts",
-        "next  start the gateway (openclaw gateway run), then: toolguard doctor",
+        f"next  {'' if has_mode else f'{SET_UP}, '}start the gateway (openclaw gateway run), then: toolguard doctor",
     ]
 
 

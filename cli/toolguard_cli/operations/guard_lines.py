@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from toolguard_cli.hostconfig import openclaw_check
+from toolguard_cli.hostconfig import config_tree, openclaw_check
 from toolguard_cli.operations import guard_proof
 from toolguard_cli.operations.guard_proof import GuardProof
+from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import progress
 from toolguard_cli.terminal.result import Kind, Line, Result
+from toolguard_cli.validation import startup
 
 KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "guarded": ("ok", "GUARDED"),
@@ -58,9 +61,9 @@ def after(result: Result, places: Places) -> Result:
     then = Line("next", "toolguard doctor")
     missing = proof.fix == guard_proof.START and not openclaw_check.command()
     if missing:
-        then = Line("next", f"{openclaw_check.MISSING}; then start the gateway ({proof.fix})")
+        then = Line("next", f"{openclaw_check.MISSING}; then {_start(proof, places)}")
     elif proof.fix == guard_proof.START:
-        then = Line("next", f"start the gateway ({proof.fix}), then: toolguard doctor")
+        then = Line("next", f"{_start(proof, places)}, then: toolguard doctor")
     elif proof.state in ("starting", "reloading"):
         then = Line("next", proof.fix)
     elif proof.fix:
@@ -68,3 +71,12 @@ def after(result: Result, places: Places) -> Result:
     host = (Line("warn", NO_OPENCLAW),) if missing else ()
     shown = (*known, *host, *lines(replace(proof, fix="")), then)
     return replace(result, data={**result.data, "guard": data(proof)}, lines=shown)
+
+
+def _start(proof: GuardProof, places: Places) -> str:
+    """How the gateway is started, and what it needs before: a config that `install` has just made has no mode."""
+    start = f"start the gateway ({proof.fix})"
+    with suppress(UserError, OSError):
+        if startup.lacks_mode(config_tree.read(places.config)):
+            return f"set the gateway up (openclaw onboard, or: toolguard config set gateway.mode local), {start}"
+    return start
