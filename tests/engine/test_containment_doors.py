@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from toolguard_engine.containment import credential_doors
 from toolguard_engine.containment.doors import doors
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.model.call import Call, Host
+from toolguard_engine.server.file_reader import FileReader
 
 HOST = Host(home="/home/u", state_dir="/home/u/.openclaw", config_path="/home/u/.openclaw/openclaw.json")
 KEYS = "keys:"
@@ -130,7 +133,10 @@ def test_what_names_a_place_that_commands_can_change_never_goes_outside(command:
     "command",
     [
         "sudo apt-get install -y jq",
-        "sudo apt-get install -y jq && npm ci",
+        "sudo apt-get update && sudo apt-get install -y jq",
+        "DEBIAN_FRONTEND=noninteractive sudo apt-get install -y jq",
+        "LC_ALL=C lsof -ti:3000",
+        "mount | grep /mnt",
         "crontab -l",
         "crontab -l | grep backup",
         "podman build .",
@@ -183,10 +189,41 @@ def test_outside(command: str) -> None:
         "hash -p ./opaque crontab; crontab -l",
         "crontab() { ./opaque; }; crontab -l",
         "enable -f ./opaque.so crontab; crontab -l",
+        "sudo apt-get install -y jq && npm ci",
+        "mount; node app.js",
+        "crontab -l; git commit -m x",
+        "sudo -n true; make",
+        "crontab -l | bash",
+        "echo 'node app.js' | at now",
+        "PYTHONPATH=. toolguard status",
+        "PYTHONPATH=.; toolguard status",
+        "env PYTHONPATH=. toolguard status",
+        "OPENCLAW_CONFIG_PATH=./c openclaw status",
+        "HOME=. openclaw status",
+        "for HOME in .; do openclaw status; done",
+        "openclaw --profile other status",
+        "openclaw status --config ./c",
+        "printf -v 'a[$(./opaque)]' x; crontab -l",
+        "test -v 'a[$(./opaque)]'; crontab -l",
+        "sshfs -o ssh_command=./opaque host: mnt",
     ],
 )
-def test_an_unknown_program_is_not_taken_outside(command: str) -> None:
+def test_no_code_is_taken_outside(command: str) -> None:
     assert "outside" not in found(command)
+
+
+def test_no_variable_of_a_call_is_taken_outside() -> None:
+    call = Call("exec", {"command": "toolguard status", "env": {"PYTHONPATH": "."}}, cwd="/home/u/.openclaw/workspace")
+    assert doors(CallReading(call, HOST), lambda _: True) == frozenset()
+
+
+@pytest.mark.parametrize("code", ["const fs = require('fs');\nfs[process.argv[2]](process.argv[3]);\n", "console.log(1);\n"])
+@pytest.mark.parametrize("command", ["crontab -l; node app.js", "sudo -n true; node app.js", "su -c 'node app.js'"])
+def test_a_script_that_was_read_is_not_taken_outside(tmp_path: Path, command: str, code: str) -> None:
+    (tmp_path / "app.js").write_text(code)
+    reading = CallReading(Call("exec", {"command": command}, cwd=str(tmp_path)), HOST, files=FileReader())
+    assert "outside" not in doors(reading, lambda _: True)
+    assert doors(reading, lambda _: True, approved=True) == {"outside"}
 
 
 CHANGES = "echo 'export A=1' >> ~/.bashrc"

@@ -61,23 +61,19 @@ def outside(stage: Stage) -> str:
     return str(Path(f"/proc/{info.pid}/ns/user").readlink())
 
 
-def of_agents() -> set[int]:
-    """The processes of that user."""
-    found = set()
+def of_agents(stage: Stage) -> set[int]:
+    """The processes whose home is this gateway's."""
+    home, found = f"HOME={stage.home.root}".encode(), set()
     for path in Path("/proc").iterdir():
         with suppress(OSError):
-            if (
-                path.name.isdigit()
-                and path.stat().st_uid == unprivileged.UID
-                and "\nState:\tZ" not in (path / "status").read_text()
-            ):
+            if path.name.isdigit() and home in (path / "environ").read_bytes().split(b"\0"):
                 found.add(int(path.name))
     return found
 
 
 def test_time_limits_leave_nothing_behind(contained: Stage, wait) -> None:
     ran(contained, WHERE)
-    before = of_agents()
+    before = of_agents(contained)
     limited = {"timeoutSeconds": 1}
     played = contained.play(
         counting(
@@ -87,7 +83,7 @@ def test_time_limits_leave_nothing_behind(contained: Stage, wait) -> None:
     )
     assert len(played.results) == examples(50)
     assert all("timed out" in text.lower() or "timeout" in text.lower() for text in played.results), played.results
-    wait(lambda: not [pid for pid in of_agents() - before if is_sleep(pid)])
+    wait(lambda: not [pid for pid in of_agents(contained) - before if is_sleep(pid)])
 
 
 def is_sleep(pid: int) -> bool:
@@ -99,7 +95,7 @@ def is_sleep(pid: int) -> bool:
 
 def test_many_calls_leave_no_file_mount_or_process(contained: Stage, wait) -> None:
     ran(contained, WHERE)
-    files, mounts, before = names(contained), mounts_of(contained), of_agents()
+    files, mounts, before = names(contained), mounts_of(contained), of_agents(contained)
     for start in range(0, examples(1000), 50):
         played = contained.play(
             counting(lambda number, start=start: scripted_model.call("exec", {"command": f"echo {start + number}"}), most=50)
@@ -107,7 +103,7 @@ def test_many_calls_leave_no_file_mount_or_process(contained: Stage, wait) -> No
         assert [text.split()[0] for text in played.results] == [str(start + number) for number in range(50)]
     assert names(contained) == files
     assert mounts_of(contained) == mounts
-    wait(lambda: len(of_agents()) <= len(before))
+    wait(lambda: len(of_agents(contained)) <= len(before))
 
 
 def names(stage: Stage) -> set[str]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Final
 
-from toolguard_engine.containment import credential_doors, masked_sockets, plain_words, room_tables
+from toolguard_engine import lazy_re
+from toolguard_engine.containment import credential_doors, masked_sockets, plain_words, room_tables, unknown_code
+from toolguard_engine.containment.known_programs import LOOK_OUTSIDE, NEED_RIGHTS, is_known
 from toolguard_engine.containment.profile import STATE_NAMES
 from toolguard_engine.containment.rules import OUTSIDE, STARTUP
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.effects.facts import program_catalogue, protected_paths
+from toolguard_engine.effects.facts import protected_paths
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.program_catalogue import programs
 from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES
-from toolguard_engine.effects.manuals import manual_catalogue
-from toolguard_engine.host.plugin_state import PLUGIN_ID
 
 _ROLES: Final = {
     masked_sockets.DOCKER: "container",
@@ -26,13 +25,19 @@ _ROLES: Final = {
     masked_sockets.SSH_AGENT: "agent_key_user",
     masked_sockets.GPG: "gpg_user",
 }
-_NEED_RIGHTS: Final = programs("rights_changer")
-_LOOK_OUTSIDE: Final = programs("process_inspector", "gateway_cli") | {PLUGIN_ID}
-"""What they show or ask lies outside of the room."""
-
+_ELEVATORS: Final = programs("elevator")
+_CONTAINERS: Final = programs("container")
 _PLAIN: Final = programs("plain_tool")
 _BUILTIN: Final = programs("words_only", "shell_only") | word_set("jobs wait")
 """What a shell does itself: there is no program of this name, or it does not matter which one there is."""
+
+_EVALUATES: Final = lazy_re.compile(r"\w\[[^\]\n]{0,200}(?:\$\(|`)|\bfor\s+[A-Z_]|\bprintf\s[^;|&\n]{0,200}-v")
+"""Where a shell runs what stands in a text, or sets a variable that programs may know."""
+
+_LEADS_ASTRAY: Final = lazy_re.compile(
+    r"--?(?:profile|dev|config|container|state-dir)\b|-{0,2}[\w,=-]{0,60}(?:command|pass|prog|program|helper)="
+)
+"""Options by which a program reads another configuration, or runs another program."""
 
 IsTrusted = Callable[[str], bool]
 """Whether the program that a shell finds by this name is one that no agent can have put there."""
@@ -54,21 +59,35 @@ def inner_doors(reading: CallReading) -> frozenset[str]:
 def needs_outside(reading: CallReading) -> bool:
     """Whether something in it works outside of a room only."""
     names = {run.name for run in reading.runs}
-    return not names.isdisjoint(_NEED_RIGHTS | _LOOK_OUTSIDE) or _changes_startup(reading)
+    return not names.isdisjoint(NEED_RIGHTS | LOOK_OUTSIDE) or _changes_startup(reading)
 
 
 def _belongs_outside(reading: CallReading, is_trusted: IsTrusted, *, approved: bool) -> bool:
     names = {run.name for run in reading.runs}
-    outside = names & (_NEED_RIGHTS | _LOOK_OUTSIDE)
+    outside = names & (NEED_RIGHTS | LOOK_OUTSIDE)
     if not all(map(is_trusted, outside)) or not all(is_known(run) for run in reading.runs if run.name in outside):
         return False
     if not plain_words.are_out_of_reach(reading, _PLAIN):
         return False
-    if (approved and _changes_the_gateway(reading)) or not names.isdisjoint(_NEED_RIGHTS):
-        return approved or not _has_unknown_code(reading)
-    if not names <= _LOOK_OUTSIDE | _PLAIN or _has_unknown_code(reading):
+    if approved and (_changes_the_gateway(reading) or not names.isdisjoint(NEED_RIGHTS)):
+        return True
+    if not all(map(_may_go_along, reading.runs)) or any(map(_EVALUATES.search, reading.commands)):
+        return False
+    if _has_unknown_code(reading) or unknown_code.why(reading, is_trusted):
         return False
     return bool(outside) or (_names_the_gateway(reading) and all(map(is_trusted, names - _BUILTIN)))
+
+
+def _may_go_along(run: ProgramRun) -> bool:
+    """Whether it may run beside a program that belongs outside: it runs no code of a file and reads no settings that would.
+    What root runs, and what runs in a container, could do so anyway."""
+    if any(name not in room_tables.load().shell.harmless for name, _ in run.assigns):
+        return False
+    if run.name in LOOK_OUTSIDE | NEED_RIGHTS and any(map(_LEADS_ASTRAY.match, run.argv[1:])):
+        return False
+    if run.name in LOOK_OUTSIDE | NEED_RIGHTS | _PLAIN or not _ELEVATORS.isdisjoint(run.via):
+        return True
+    return run.name in _CONTAINERS and not NEED_RIGHTS.isdisjoint(run.via)
 
 
 def _names_the_gateway(reading: CallReading) -> bool:
@@ -99,24 +118,6 @@ def _has_unknown_code(reading: CallReading) -> bool:
     if any(seen.unread or seen.flaws for seen in reading.command_readings):
         return True
     return any(not is_known(run) for run in reading.runs)
-
-
-def is_known(run: ProgramRun) -> bool:
-    """Whether toolguard has the program in one of its lists, and it is found where the system has it."""
-    called, tables = run.argv[0], room_tables.load()
-    if "/" in called and not called.startswith(tables.system.programs):
-        return False
-    return run.name in _known_programs() and run.name not in tables.shell.renaming and not _sets_path(run)
-
-
-def _sets_path(run: ProgramRun) -> bool:
-    given = run.argv[1:] if run.name in room_tables.load().shell.setting else ()
-    return any(name == "PATH" for name, _ in run.assigns) or any(word.startswith("PATH") for word in given)
-
-
-@cache
-def _known_programs() -> frozenset[str]:
-    return program_catalogue.programs("understood") | manual_catalogue.movers() | credential_doors.owners() | _LOOK_OUTSIDE
 
 
 def _of_run(run: ProgramRun) -> frozenset[str]:

@@ -12,7 +12,8 @@ from typing import Final
 
 from toolguard_engine import lazy_re
 from toolguard_engine.containment import credential_doors, masked_sockets
-from toolguard_engine.containment.doors import inner_doors, is_known, needs_outside
+from toolguard_engine.containment.doors import inner_doors, needs_outside
+from toolguard_engine.containment.known_programs import is_known
 from toolguard_engine.containment.profile import STATE_NAMES
 from toolguard_engine.containment.rules import RoomRule, behind
 from toolguard_engine.effects.calls.reading import CallReading

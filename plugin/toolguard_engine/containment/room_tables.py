@@ -31,6 +31,7 @@ class _System(msgspec.Struct):
 class _Shell(msgspec.Struct):
     renaming: frozenset[str]
     setting: frozenset[str]
+    harmless: frozenset[str]
 
 
 class _Git(msgspec.Struct):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.containment import doors, room_tables
+from toolguard_engine.containment import room_tables
+from toolguard_engine.containment.known_programs import is_known
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.commands import code_sources, interpreters
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
@@ -104,7 +105,7 @@ def _is_known(run: ProgramRun, reading: CallReading, read: frozenset[str], is_tr
         path = normal(called, reading.command_where, run.cwd)
         return path in read or path.startswith(room_tables.load().system.programs)
     named_file = normal(called, reading.command_where, run.cwd)
-    return named_file in read or doors.is_known(run) or is_trusted(run.name)
+    return named_file in read or is_known(run) or is_trusted(run.name)
 
 
 def _undecided(reading: CallReading) -> Iterator[str]:
