@@ -31,4 +31,4 @@ def _sets_path(run: ProgramRun) -> bool:
 
 @cache
 def _known_programs() -> frozenset[str]:
-    return programs("understood") | manual_catalogue.movers() | credential_doors.owners() | LOOK_OUTSIDE
+    return programs("understood", "bus_client") | manual_catalogue.movers() | credential_doors.owners() | LOOK_OUTSIDE
