@@ -37,7 +37,7 @@ capability model auth: login logout
 channels: add login logout remove
 clawbot: qr
 config: patch set unset
-daemon: install restart start
+daemon: install start
 database ownership: claim
 devices: approve clear join-code remove revoke rotate
 dns: setup
@@ -47,7 +47,7 @@ exec-approvals grants: revoke
 exec-policy: preset set
 file-transfer approvals: migrate
 fleet: backup create restart restore rm start stop upgrade
-gateway: auth-token call install restart run start suspend
+gateway: auth-token call install run start suspend
 gateway restart-handoff: consume
 hooks: disable enable install relay update
 infer model auth: login logout
@@ -120,7 +120,7 @@ channels: capabilities dead-letters list logs resolve status
 channels dead-letters: list resubmit
 config: file get schema validate
 cron: add create delete disable edit enable get list remove rm run runs scratch show status
-daemon: status
+daemon: restart status
 database: ownership preflight preflight-agent
 database ownership: status
 devices: list reject rename
@@ -132,7 +132,7 @@ exec-approvals grants: list
 exec-policy: show
 file-transfer: approvals
 fleet: doctor list logs ls status
-gateway: diagnostics discover health probe resume stability status usage-cost
+gateway: diagnostics discover health probe restart resume stability status usage-cost
 gateway diagnostics: export
 gateway restart-handoff: capabilities
 hooks: check info list

@@ -363,7 +363,7 @@ TOOL_CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("hold", "openclaw", {"action": "config_get", "path": "gateway.auth.token"}),
     ("hold", "openclaw", {"action": "set_default_model", "model": "claude-cli/opus"}),
     ("hold", "openclaw", {"action": "plugin_install", "spec": "clawhub:other"}),
-    ("hold", "openclaw", {"action": "gateway_restart"}),
+    ("allow", "openclaw", {"action": "gateway_restart"}),
     ("hold", "openclaw", {"action": ["config_set"], "path": "plugins"}),
     ("hold", "openclaw", {"message": "config set tools.exec.mode full"}),
     ("hold", "openclaw", {"message": "config set mcp.servers.evil {command: 'sh'}"}),

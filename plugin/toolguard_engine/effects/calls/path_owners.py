@@ -56,6 +56,8 @@ _DOCUMENTS = (
     ".jpeg", ".png", ".heic", ".raw", ".psd", ".mov", ".mp4", ".mp3", ".flac", ".kdbx", ".epub", ".zip",
 )  # fmt: skip
 _LISTS = (".txt", ".csv", ".tsv", ".json", ".lst", ".list", ".log", ".tmp", ".srt", ".m3u", ".cue")
+TRANSCRIPT = frozenset(["transcript"])
+"""Holds only for the file itself, not for what a link with its name leads to."""
 GLOBS = frozenset("*?[")
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 OVERWRITES = frozenset(["overwrites"])
@@ -188,6 +190,7 @@ class Owners:
 
     def _moved(self, effect: Effect, true: str) -> Effect:
         kind, marks = classify(true, self._where)
+        effect = replace(effect, flags=effect.flags - (TRANSCRIPT - marks)) if effect.flags >= TRANSCRIPT else effect
         if _ORDER.get(kind, 0) <= _ORDER.get(effect.place, 0) and not marks - effect.flags:
             return effect
         place = kind if _ORDER.get(kind, 0) > _ORDER.get(effect.place, 0) else effect.place

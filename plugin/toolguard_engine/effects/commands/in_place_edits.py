@@ -61,6 +61,14 @@ def edited(program: ProgramRun, text: str) -> str | None:
     return "\n".join(lines) + "\n" if lines else ""
 
 
+def is_understood(program: ProgramRun) -> bool:
+    """Whether its scripts only substitute, delete and insert: they open no file and run nothing."""
+    try:
+        return not any(UNKNOWN in word for word in program.argv) and bool(list(_edits(program)))
+    except (_Unclear, ValueError, IndexError):
+        return False
+
+
 def replaced(pattern: str, new: str, text: str) -> str | None:
     """All matches of a Python pattern in a text replaced; None if that is not known."""
     try:

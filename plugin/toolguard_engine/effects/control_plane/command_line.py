@@ -31,7 +31,7 @@ _VERSION = frozenset({"--version", "-V", "-v"})
 _LOCAL = lazy_re.compile(rf"^$|localhost|127\.\d|\[?::1|0\.0\.0\.0|[$`{UNKNOWN}]", re.IGNORECASE)
 """An address that is, or may be, on this machine."""
 
-_SHOWING = frozenset({"show", "list", "ls", "info", "status"})
+SHOWING = frozenset({"show", "list", "ls", "info", "status"})
 _GUARD = "toolguard"
 _UPDATE = "--update"
 _MAX_WORDS = 200
@@ -171,7 +171,7 @@ def _only_shows(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue) -> b
     """Whether an unknown verb is a word for showing: `config show`, `tools list`. The command line refuses one that it does
     not have, and says so."""
     words = plain_words(rest, catalogue)
-    return not _SHOWING.isdisjoint(words[:1] if verb else words[1:2])
+    return not SHOWING.isdisjoint(words[:1] if verb else words[1:2])
 
 
 def _on_plugin(words: tuple[str, ...], target: str) -> Iterator[Operation]:

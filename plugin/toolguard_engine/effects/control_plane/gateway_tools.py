@@ -8,7 +8,7 @@ from typing import Any
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane import gateway_settings
-from toolguard_engine.effects.control_plane.command_line import Operation
+from toolguard_engine.effects.control_plane.command_line import SHOWING, Operation
 from toolguard_engine.effects.control_plane.verb_catalogue import PASSING, UNKNOWN_VERB, load
 
 _MAX_TEXT = 20_000
@@ -44,7 +44,7 @@ def _of(tool: str, actions: dict[str, str], params: dict[str, Any]) -> Iterator[
         yield from _in_message(params.get("message")) if tool == "openclaw" else ()
         return
     name = action.strip().lower() if isinstance(action, str) else ""
-    effect = actions.get(name, UNKNOWN_VERB)
+    effect = actions.get(name, "read" if name.rpartition(".")[2] in SHOWING else UNKNOWN_VERB)
     target = f"{tool} {name}"[:_MAX_TEXT]
     plugin = " ".join(str(params[key]) for key in _ABOUT_PLUGINS if key in params)[:_MAX_TEXT]
     if effect in ("run", "destroy", "interrupt") and tool in ("openclaw", "plugins") and _GUARD in plugin.lower():

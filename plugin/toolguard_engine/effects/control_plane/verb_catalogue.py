@@ -27,8 +27,8 @@ PASSING = frozenset({"read", "use", "open"})
 
 EFFECTS = frozenset(
     {
-        "read", "use", "settings", "run", "access", "secret", "agent", "destroy", "interrupt", "guard", "guard?", "setting",
-        "shown", "port", "open",
+        "read", "use", "settings", "run", "access", "secret", "agent", "destroy", "restart", "interrupt", "guard", "guard?",
+        "setting", "shown", "port", "open",
     }
 )  # fmt: skip
 _AGENTS = ("agents.defaults", "agents.entries.*", "agents.list.*")

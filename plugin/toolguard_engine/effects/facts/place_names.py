@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import Place
+from toolguard_engine.effects.facts.command import UNKNOWN, Place
 from toolguard_engine.effects.facts.letter_case import folded
 
 
@@ -270,6 +270,11 @@ SECRET_PATTERN: Final = lazy_re.compile(
     r"/etc/ssh/ssh_host_\w+_key\Z|/proc/(?!self/|thread-self/)[^/]{1,20}/(?:environ|mem|maps)\Z"
     r"|/(?:[^/\n]{1,255}/){0,20}\.?(?:openclaw|clawdbot)/(?:credentials|identity|secrets\.json|agents/[^/\n]{1,255}/agent/auth)"
 )
+TRANSCRIPTS: Final = lazy_re.compile(
+    rf"\.(?:openclaw|clawdbot)/agents/[^/{UNKNOWN}]{{1,255}}/(?:sessions(?:/[^{UNKNOWN}]{{0,1000}})?|[a-z]{{1,40}}\.md)"
+)
+"""In the home folder, in lower case: what agents said and were told, which they may read again. Secrets in results are
+redacted before they are stored there."""
 NO_SECRETS: Final = frozenset(["README", "README.md"])
 PUBLIC_CERTIFICATES: Final = lazy_re.compile(
     r"/etc/letsencrypt/(?:live|archive)/[^/]{1,255}/(?:cert|chain|fullchain)\d{0,4}\.pem\Z"

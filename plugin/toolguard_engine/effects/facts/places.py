@@ -92,6 +92,7 @@ def marks(path: str, where: Where, cwd: str = "") -> frozenset[str]:
     `glob`; `whole` (a folder's whole content, or a folder with a well-known name); `project` (a secret that ordinary work in
     a project touches: its `.env`); `dotfile` (a user setting); `history` (of the shell); `log` (of the system);
     `gateway-file` (one of the gateway's own, see `gateway_file_paths`, or one that it starts, see `started_places`);
+    `transcript` (the transcripts of an agent, or its text about itself);
     `personal-file` (see `place_names.is_personal`).
     """
     return classify(path, where, cwd)[1]
@@ -326,6 +327,8 @@ def _secret_or_startup(full: str, inside: str | None, found: set[str]) -> Place:
     """For a folded path."""
     last = full.rpartition("/")[2]
     if inside is not None and (kind := _of_home(inside, last)):
+        if kind == "credentials" and names.TRANSCRIPTS.fullmatch(inside):
+            found.add("transcript")
         return kind
     if _is_startup(full, last):
         return "startup"

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from itertools import islice
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import in_place_edits, interpreters
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES, Place
 from toolguard_engine.effects.manuals import option_parser
@@ -229,6 +229,8 @@ def _about(code: SearchedCode, program: str, scene: CommandScene) -> str:
         program in AWKS and awk_prints(code.text)
     ):
         return ""
+    if program in SEDS and all(in_place_edits.is_understood(run) for run in scene.runs if run.name in SEDS):
+        return ""  # it opens the files that its words name, and no other
     writes = program in _EDITORS or code.has(_WRITES)
     if "guard" in found and writes:
         return FILES

@@ -83,10 +83,13 @@ def only_takes_from_others(run: ProgramRun) -> bool:
 
 
 def is_private_folder(run: ProgramRun) -> bool:
-    """Whether it is `chmod` that leaves a folder to its owner."""
-    return run.argv[:-2] == ("chmod",) and _FOLDER_OF_OWNER.fullmatch(run.argv[1]) is not None
+    """Whether it is `chmod` that leaves folders, but not what is in them, to their owner."""
+    if run.name != "chmod" or run.words.option_words(run.argv) or len(run.argv) < _WORDS_OF_CHMOD:
+        return False
+    return _FOLDER_OF_OWNER.fullmatch(run.argv[1]) is not None
 
 
+_WORDS_OF_CHMOD = 3
 _FROM_OTHERS = lazy_re.compile(r"(?:[go]{1,2}-[rwx]{1,3},?){1,4}|[go]{1,2}=")
 _FOLDER_OF_OWNER = lazy_re.compile(r"0?7[05]0|0?700")
 

@@ -187,7 +187,7 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
     if name == "systemctl" and not _SESSION_ENDING.isdisjoint(rest):
         return Aim.MAYBE_US
     if name == "systemctl" and not _STOPPING_A_WHILE.isdisjoint(rest):
-        return max((min(_is_service(word, name), Aim.MAYBE_US) for word in rest), default=Aim.ELSEWHERE)
+        return max((_restarted(word, name) for word in rest), default=Aim.ELSEWHERE)
     if name in _BUS_CALLERS and any(map(_BUS_CALL.search, rest)):
         return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
     if name in _SERVICES and not _ENDING.isdisjoint(rest):
@@ -207,6 +207,12 @@ def _runs_inside(run: ProgramRun) -> bool:
 
 def _by_port(rest: tuple[str, ...], scene: CommandScene) -> Aim:
     return max(_our_port(rest), Aim.MAYBE_US if _mentions_us(scene.text) else Aim.ELSEWHERE)
+
+
+def _restarted(word: str, manager: str) -> Aim:
+    """Like `_is_service` for what is only restarted: the gateway by its name comes back at once, with the guard."""
+    is_one = not _MANY.search(word) and not _GLOB.search(word) and UNKNOWN not in word
+    return Aim.ELSEWHERE if is_one else min(_is_service(word, manager), Aim.MAYBE_US)
 
 
 def _is_service(word: str, manager: str) -> Aim:

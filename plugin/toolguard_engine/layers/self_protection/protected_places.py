@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import in_place_edits
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.protected_paths import Place
@@ -288,6 +289,8 @@ def _named(run: ProgramRun) -> tuple[str, ...]:
     aside = content_searches.patterns_at(run.words) if run.name in _SEARCHES else set[int]()
     if run.name == "find":
         aside |= {word.at for word in run.words.named("pattern")}
+    if run.name in SEDS and in_place_edits.is_understood(run):
+        aside |= {word.at for word in run.words.named("script")}
     if run.moves_files or run.name in COPIERS or run.name in SEARCHERS:
         aside |= {at for at, _ in patterns(run)} | working_folders(run)
     return tuple(word for at, word in enumerate(run.argv) if at not in aside) if aside else run.argv
