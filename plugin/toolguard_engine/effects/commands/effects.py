@@ -57,6 +57,7 @@ from toolguard_engine.effects.programs import (
     handed_keys,
     lookalikes,
     network_programs,
+    printed_names,
     rebuilt_text,
     secrets_read,
     sql,
@@ -132,7 +133,8 @@ def effects(  # noqa: PLR0912 - a case for each combination
                 continue
         before = len(found)
         if name not in _READ and (len(program.argv) > 1 or program.stdin is not None):
-            found += handed_keys.effects(program, where)
+            for effect in handed_keys.effects(program, where):
+                found += _shown(effect, seen.runs, at)
             if name not in _KNOWN:
                 found += _of_unknown(seen.runs, at, where)
         if name in _SEARCHERS:
@@ -144,6 +146,8 @@ def effects(  # noqa: PLR0912 - a case for each combination
             work.spend(EFFECT + (GLOB if "*" in effect.target or "[" in effect.target else 0))
             if searches and effect.target.endswith(UNKNOWN):
                 found += _on_finds(effect, program, searches, where)
+            elif effect.kind in _SHOWING:
+                found += _shown(effect, seen.runs, at)
             else:
                 found.append(effect)
             if len(found) > MAX_PATHS:
@@ -162,6 +166,27 @@ def effects(  # noqa: PLR0912 - a case for each combination
         found += made_then_run.effects(seen, seen.scripts, found, where)
     found += data_flows.effects(seen, tuple(found), where)
     return file_doubts.counted(found, where) if of_files else tuple(found)
+
+
+_SHOWING = frozenset(["read", "search"])
+_TAKEN = frozenset(["copied", "linked", "packed"])
+
+
+def _shown(effect: Effect, runs: tuple[ProgramRun, ...], at: int) -> Iterator[Effect]:
+    """What is read, with `names` if only names of it are printed. Of the environment, nothing remains then."""
+    if effect.kind not in _SHOWING:
+        yield effect
+        return
+    if effect.kind == "search":
+        if effect.target != "environment" or not printed_names.printed_further(runs[at], runs, at, settings=True):
+            yield effect
+        return
+    settings = printed_names.has_settings(effect.target)
+    named = _TAKEN.isdisjoint(effect.flags) and (
+        printed_names.tells_names(runs[at], settings=settings)
+        or printed_names.printed_further(runs[at], runs, at, settings=settings)
+    )
+    yield replace(effect, flags=effect.flags | {"names"}) if named else effect
 
 
 def _of_unknown(runs: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator[Effect]:

@@ -52,11 +52,12 @@ def _searches(program: ProgramRun, where: Where) -> Iterator[Effect]:
         yield Effect("search", "environment", "home", frozenset(["secrets"]), program)
     if program.name not in _ALWAYS_DEEP and not words.recursive:
         return
+    wide = _WIDE - {"credentials"} if words.trait("tells-names") else _WIDE
     if hunts:
         yield from (
             effect_on("search", path, program, where, ["secrets"])
             for path in paths
-            if place(path, where, program.cwd) in _WIDE
+            if place(path, where, program.cwd) in wide
         )
 
 

@@ -33,8 +33,11 @@ _WORDS = rf"(?: {_WORD})*"
 _PRIVATE = r"(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})(?:/\d{1,2})?"
 _LOG_OR_SETTING = r"(?: (?!/proc/(?:k|\S*/(?:root|cwd|fd|mem|environ|exe|task|map_files)(?:/|\s|\Z)))/(?:var/log|proc|sys)/[\w./@:*-]{1,200})+"  # noqa: E501
 
-_ETC = r"/etc/[\w./@-]{1,120}"
+_ETC = r"/etc/(?!g?shadow)[\w./@-]{1,120}"
 """A file of settings that only an administrator can change: others may name modules that a check loads."""
+
+_SUDOERS = r"(?:/etc/sudoers[\w./-]{0,80}|/tmp/[\w-]{1,60}|[\w./-]{0,80}sudoers[\w.-]{0,40})"
+"""A file of rules for `sudo`, installed or not. Of another file, a check would show the lines that are no rules."""
 
 _BLANK = "\x1f"
 """A blank inside a word. Only a pattern for any text, such as that of `grep`, matches it."""
@@ -59,8 +62,8 @@ _READS = {
     "service": r" (?:[\w.@-]{1,60} status|--status-all)",
     "journalctl": (
         r"(?: (?!--(?:vacuum|rotate|flush|sync|relinquish|smart|setup|update|interval|cursor-file)|-D|--directory|"
-        rf"--file|--root|--image)[\w./@:=+,*-]{{1,120}}| [0-9-]{{8,10}}(?:{_BLANK}\d\d:\d\d(?::\d\d)?)?"
-        rf"| (?:\d{{1,4}}{_BLANK})?[a-z]{{1,9}}{_BLANK}ago)*"
+        rf"--file|--root|--image)[\w./@:=+,*-]{{1,120}}| (?:--(?:since|until|grep|identifier)=|-[gSUt])?"
+        rf"(?!-[a-zA-Z-])[\w:.+|-]{{1,60}}(?:{_BLANK}[\w:.+|-]{{1,60}}){{1,5}})*"
     ),
     "dmesg": (
         r"(?: (?:-[THWkuwxlfJePrS]{1,6}|--(?:human|follow|level=[\w,]+|ctime|color=\w+|since|decode)|\w[\w,:-]{0,39}))*"
@@ -78,9 +81,23 @@ _READS = {
     "ufw": r" (?:status(?: verbose| numbered)?|version|app list|show \w+)",
     "fdisk|sfdisk|parted|gdisk": r" -l(?: [\w/.-]{1,60})*",
     "iptables|ip6tables": (
-        r"(?: -t (?:nat|filter|mangle|raw))? (?:-L|-S|--list|--list-rules)(?: [A-Z]{2,20})?(?: -[nvx]{1,3}| --line-numbers)*"
+        r"(?: -t (?:nat|filter|mangle|raw)| -[nvx]{1,3}| --line-numbers)*"
+        r" (?:-[nvx]{0,3}[LS][nvx]{0,3}|--list|--list-rules)(?: [A-Z][\w-]{1,20})?(?: -[nvx]{1,3}| --line-numbers)*"
     ),
-    "nft": r" list [\w -]{1,80}",
+    "iptables-save|ip6tables-save|ebtables-save|arptables-save": r"(?: -c| -t \w{1,10})*",
+    "nft": (
+        rf"(?: -[aenNsSjy]{{1,6}}| --(?:handle|json|stateless|numeric))* list [\w -]{{1,80}}"
+        rf"| (?:-c -f|-cf) {_ETC}| -f {_ETC} -c| --check (?:-f|--file) {_ETC}"
+    ),
+    "firewall-cmd": (
+        r"(?: --(?:state|permanent|(?:list|get)-[a-z-]{2,40}|(?:info|query)-[a-z-]{2,30}=[\w./-]{1,40}"
+        r"|zone=[\w-]{1,20}))+"
+    ),
+    "conntrack": r" (?:-C|-S|-L(?: -[psdf] [\w.:/]{1,40})*)",
+    "tc": r"(?: -[sdp])* (?:qdisc|class|filter)(?: (?:show|list|ls)(?: dev [\w.@-]{1,20})?)?",
+    "bridge": r" (?:link|fdb|vlan|mdb)(?: show)?",
+    "arp": r"(?: -[ane]{1,3})*",
+    "route": r"(?: -[ne46]{1,3})*",
     "mdadm": r" (?:--detail|-D|--examine|-E|--query|-Q)(?: --(?:scan|brief|verbose))*(?: /dev/[\w/]{1,40})*",
     "wg": r" show(?: [\w-]{1,20}){0,2}",
     "smartctl": r"(?: -(?:a|i|H|x|A|l \w+|d [\w,]+))+(?: [\w/.*?\[\]-]{1,60})",
@@ -88,7 +105,23 @@ _READS = {
     "find": r"(?: (?!-(?:exec|ok|delete|fprint|fls|files0))[^ \0]{1,200})+",
     "nmap": rf"(?: -(?:sn|sP|sL|n|T[0-4]|v))*(?: {_PRIVATE})+",
     "lynis": r" audit system(?: (?:--quick|-Q|--quiet|-q|--no-colors|--cronjob))*",
-    "hdparm": r" -[iI] [\w/.-]{1,60}",
+    "hdparm": r" -[iICtT]{1,2}(?: /dev/[\w/.-]{1,60})+",
+    "multipath": r" -ll?",
+    "iscsiadm": r" -m (?:session|node)(?: -P \d)?",
+    "ipmitool": (
+        r" (?:(?:sdr|sensor)(?: list)?|sel (?:e?list|info)|(?:chassis )?power status|chassis status|fru(?: print)?|mc info"
+        r"|lan print(?: \d)?)"
+    ),
+    "efibootmgr": r"(?: -v)?",
+    "mokutil": r" --(?:sb-state|list-enrolled)",
+    "dkms": rf" status{_WORDS}",
+    "bootctl": r"(?: status| list)?",
+    "top": r"(?: -b?c?n? ?\d{1,3}| -bc?| -c| -o [\w%+]{1,10})+",
+    "iotop": r"(?: -[boPaqkt]{1,7}| -[nd] \d{1,3})+",
+    "systemd-analyze": rf"(?: (?:time|blame|critical-chain|security|unit-paths|calendar|timespan){_WORDS})?",
+    "systemd-cgls|systemd-detect-virt": _WORDS,
+    "coredumpctl": rf" (?:list|info){_WORDS}",
+    "needrestart": r"(?: -[bpv]| -r l)+",
     "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
         r"(?!(?: \S+)* (?!-)\S+ (?:[acdlr]|con)(?: |\Z))(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"  # noqa: E501
         r"statistics|query|session-status|list-sessions|list-users|-br|-brief|-4|-6|-s|-c|eth\d|wlan\d|enp\w+|wlp\w+|"
@@ -108,9 +141,11 @@ _READS = {
         r" (?:list|list-subsys|list-ns|smart-log|error-log|fw-log|id-ctrl|id-ns|version)"
         r"(?: -[Hvb]| -n \d{1,4}| (?:-o |--output-format=)\w{1,8}| /dev/nvme\w{1,12})*"
     ),
-    "nginx|apache2ctl|apachectl|httpd|apache2|sshd|visudo|postfix": (
-        rf" (?:-q )?(?:-t|-T|-v|-V|-c|-S|configtest|check|status)(?: -[cf] {_ETC})?"
+    "nginx|apache2ctl|apachectl|httpd|apache2|sshd|postfix": (
+        rf" (?:-q )?(?:-t|-T|-v|-V|-c|-S|-M|configtest|check|status)(?: -[cf] {_ETC})?(?: -C [\w=.,:@-]{{1,120}})?"
     ),
+    "visudo": rf" -[cqs]{{1,3}}(?: -f {_SUDOERS}| {_SUDOERS})?| -[cqs]{{0,3}}c[qs]{{0,2}}f {_SUDOERS}",
+    "a2query": r" -[msc]{1,2}(?: \w{1,30})?",
     "named-checkconf": rf"(?: -[chjlpvxz])*(?: {_ETC})?",
     "haproxy": rf"(?: -c| -V| -q| -f {_ETC})* -c(?: -V| -q| -f {_ETC})*| -vv?",
     "caddy": rf" (?:version|list-modules|validate --config {_ETC}(?: --adapter \w{{1,20}})?)",
@@ -119,7 +154,57 @@ _READS = {
     "unbound-checkconf": rf"(?: {_ETC})?",
     "promtool": rf" check config {_ETC}",
     "squid": rf" -k parse(?: -f {_ETC})?",
-    "postconf|doveconf|dovecot": r" -[nd]",
+    "doveconf|dovecot": r" -[nd]",
+    "postconf": r"(?: -[dhnMPxv]{1,3})*(?: [a-z][a-z0-9_]{1,60})*",
+    "postqueue": r" -[pj]",
+    "mailq|atq": r"",
+    "exim|exim4": r" -bp[cru]?",
+    "doveadm": rf" (?:who|search|user|penalty|mailbox (?:list|status)|quota get|log (?:find|errors)){_WORDS}",
+    "lpstat|lpq": _WORDS,
+    "lpinfo": r" -[vm]",
+    "debsums": r"(?: -[acsel]{1,5}| [a-z0-9][\w.+-]{0,60})*",
+    "rkhunter": r"(?: (?:--check|-c|--sk|--skip-keypress|--rwo|--report-warnings-only|--nocolors))+",
+    "chkrootkit": r"(?: -q)?",
+    "aide": r" --(?:check|compare)",
+    "auditctl": r" -[ls]",
+    "aureport|ausearch": r"(?: (?!--(?:ch|if)|-if)[\w:/.=-]{1,60})*",
+    "aa-status|apparmor_status|getenforce|sestatus": r"(?: -[vb]| --\w{1,20})*",
+    "getent": r" (?:passwd|group|hosts|ahosts|ahostsv4|services|networks|protocols)(?: [\w.@:-]{1,80})*",
+    "passwd": r" -S(?: [\w-]{1,32}| -a)?",
+    "chage": r" -l [\w-]{1,32}",
+    "crontab": r"(?: -u [\w-]{1,32})? -l| -lu [\w-]{1,32}",
+    "rndc": r" (?:status|zonestatus [\w.-]{1,80})",
+    "unbound-control": r" (?:status|stats_noreset|list_\w{1,30}|dump_infra)",
+    "pihole": r" (?:status|-v|version)",
+    "cscli": rf" (?:decisions|alerts|bouncers|machines|collections|scenarios|parsers) list{_WORDS}| metrics",
+    "tailscale": r" (?:status|ip|netcheck|version)(?: -[46]| --\w{1,20})*",
+    "zerotier-cli": r" (?:status|info|listnetworks|listpeers|peers)",
+    "ceph": r" (?:-s|status|health(?: detail)?|osd (?:tree|df|status)|df|mon stat|pg stat)",
+    "rabbitmqctl": rf" (?:status|cluster_status|list_(?!.*param)\w{{1,30}}){_WORDS}",
+    "mysqladmin|mariadb-admin": r"(?: -u \w{1,32})? (?:status|processlist|ping|version|extended-status)",
+    "pg_lsclusters|pg_isready": r"(?: -[hq])?",
+    "redis-cli": r"(?: -n \d{1,3})? (?i:info|ping|dbsize|client list|lastsave|memory stats)(?: \w{1,20})?",
+    "virsh": (
+        rf" (?:list|dominfo|domblklist|domifaddr|domstate|domstats|net-list|net-dhcp-leases|pool-list|vol-list|nodeinfo"
+        rf"|version|snapshot-list){_WORDS}"
+    ),
+    "lxc|incus": rf" (?:list|info|(?:image|storage|network|profile) list){_WORDS}",
+    "machinectl": r"(?: list| list-images)?",
+    "restic": (
+        r"(?: (?:-r|--repo|--password-file|-p|--host|--tag|--latest|--path) [\w./:@-]{1,160}| --(?:json|compact|no-lock)"
+        r"| --(?:repo|password-file|host|tag|latest|path)=[\w./:@-]{1,160}| (?:snapshots|stats|check|version|ls|diff|latest)"
+        r"| [0-9a-f]{8})+"
+    ),
+    "borg": r" (?:list|info|check)(?: [\w./:@-]{1,160}| --(?:last|first) \d{1,4}| --(?:short|json))*",
+    "snapper": r"(?: -c \w{1,30})? (?:list|ls|status \d{1,6}\.\.\d{1,6})",
+    "timeshift": r" --list",
+    "tmutil": r" (?:list\w{1,30}|status|latestbackup|destinationinfo|isexcluded)(?: [\w./@~ -]{1,200})*",
+    "softwareupdate": r" (?:-l|--list|--history)",
+    "pmset": r" -g(?: \w{1,20})?",
+    "csrutil|spctl": r" (?:status|--status)",
+    "systemsetup": r" -get\w{3,40}",
+    "networksetup": r" -(?:list|get)\w{3,40}(?: [\w-]{1,40})*",
+    "scutil": r" --(?:dns|proxy|nwi|get \w{1,30})",
     "testparm": r" -s",
     "smbstatus|exportfs": r"(?: -[sv])?",
     "chronyc": r" (?:tracking|sources|sourcestats)(?: -v)?",
@@ -141,10 +226,14 @@ _READS = {
         r"(?: --output-format \w{1,12})?"
     ),
     "pveversion|pvecm|pvesm": r"(?: (?:-v|status|nodes))?",
-    "fail2ban-client": r" status(?: [\w-]{1,40})?",
+    "fail2ban-client": r" (?:status(?: [\w-]{1,40})?|get [\w-]{1,40} \w{2,30}|banned|ping|version|-t|--test|-d)",
 }  # fmt: skip
 _INSTALLS = {
-    "apt|apt-get|aptitude": rf"{_QUIET} (?:update|upgrade|auto(?:remove|clean)|clean|install{_QUIET}{_NAMES}){_QUIET}",
+    "apt|apt-get|aptitude": (
+        rf"{_QUIET} (?:update|upgrade|full-upgrade|dist-upgrade|autoclean|autoremove(?: --purge)?|clean"
+        rf"|install{_QUIET}{_NAMES}){_QUIET}"
+    ),
+    "dpkg": r" --configure(?: -a)",
     "dnf|yum|microdnf": (
         rf"{_QUIET} (?:makecache|autoremove|clean all|(?:upgrade|update)(?:{_QUIET}{_NAMES})?|install{_QUIET}{_NAMES})"
         rf"{_QUIET}"
@@ -157,9 +246,14 @@ _INSTALLS = {
 }  # fmt: skip
 _UNIT = r"(?!\S*\.(?:target|slice|scope|mount|automount|swap|socket)(?: |\Z)|user@|getty)[a-zA-Z][\w.@-]{0,80}"
 """Without what would restart or end much more than a service: `reboot.target`, `user@1000`."""
+_MOUNT = r"[a-z][\w.@-]{0,80}\.(?:mount|automount)"
+"""A unit that mounts what the administrator has set up. Stopping it is another matter."""
 _RESTARTS = {
-    "systemctl": rf"(?: --(?:user|no-block))* (?:daemon-reload|(?:restart|reload|try-restart)(?: {_UNIT}){{1,5}})",
-    "service": rf" {_UNIT} (?:restart|reload)",
+    "systemctl": (
+        rf"(?: --(?:user|no-block))* (?:daemon-reload|reset-failed(?: {_UNIT})?"
+        rf"|(?:start|restart|reload|try-restart|reload-or-restart)(?: {_UNIT}){{1,5}}|start(?: {_MOUNT}){{1,5}})"
+    ),
+    "service": rf" {_UNIT} (?:start|restart|reload)",
     "journalctl": (
         r" --vacuum-(?:time=(?:(?:[3-9]|[1-9]\d{1,2})(?:d|days)|[1-9]\d?(?:w|weeks|months?))|size=[1-9]\d{0,3}[MG])"
     ),
@@ -168,7 +262,12 @@ _RESTARTS = {
         r"(?: -t (?:auto|vfat|exfat|ntfs3?|ext[234])| -o (?:ro|rw|uid=\d+|gid=\d+|umask=\d+|,)+)* "
         r"/dev/(?:sd[b-z]\d|mmcblk\d+p\d+|sr\d|disk/by-\w+/[\w-]{1,60}) /(?:mnt|media)(?:/[\w-]{1,60}){0,3}"
     ),
-    "certbot": r" renew(?: --(?:dry-run|quiet|no-self-upgrade))*",
+    "certbot": (
+        r" renew(?: --(?:dry-run|quiet|no-self-upgrade))*"
+        r"| certonly(?=.* --dry-run(?: |\Z))"
+        r"(?: --(?:dry-run|nginx|apache|webroot|standalone|reuse-key|non-interactive|expand)| -n"
+        r"| --cert-name [\w.-]{1,100}| -d [\w.*,-]{1,200}| -w /[\w./-]{1,120})*"
+    ),
     "btrfs": (
         r" scrub (?:start|resume|cancel)(?: -[Bdrq])*(?: [\w./-]{1,80})"
         rf"| subvolume snapshot(?: -r)?(?: /[\w./-]{{1,80}}) /[\w./@:{UNKNOWN}-]{{1,120}}"
@@ -198,12 +297,19 @@ _PATTERNS: tuple[tuple[Routine, dict[str, str]], ...] = (
 MAX_WORDS, MAX_TEXT = 80, 2_000
 
 
+def installed(argv: tuple[str, ...]) -> str:
+    """The name of the program, if it is one of the system; empty otherwise."""
+    name = argv[0].rpartition("/")[2] if argv else ""
+    return "" if "/" in "".join(argv[:1]) and not argv[0].startswith(_FOLDERS) else name
+
+
+_FOLDERS = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/")
+
+
 def routine(argv: tuple[str, ...]) -> Routine:
     """`argv`: the program with its folder, as an administrator would run it, and its words."""
-    if not argv or len(argv) > MAX_WORDS or any(".." in word for word in argv):
-        return ""
-    name = argv[0].rpartition("/")[2]
-    if "/" in argv[0] and not argv[0].startswith(("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/")):
+    name = installed(argv)
+    if not name or len(argv) > MAX_WORDS or any(".." in word for word in argv):
         return ""
     words = "".join(f" {word.replace(' ', _BLANK)}" for word in argv[1:])[: MAX_TEXT + 1]
     if len(words) > MAX_TEXT:

@@ -127,9 +127,18 @@ def _undelimited(text: str) -> str:
 
 
 def _between(text: str) -> Iterator[str]:
-    bare = _NOISE.sub(lambda match: "''" if match.group()[0] in "'$" else " ", text)
-    spaced = (_SPACE.sub(" ", statement).strip() for statement in bare.split(";"))
-    yield from islice((statement for statement in spaced if _CHANGES.search(statement.lower())), MAX_STATEMENTS)
+    spaced = (statement.strip() for statement in bare(text).split(";"))
+    yield from islice((statement for statement in spaced if may_change(statement.lower())), MAX_STATEMENTS)
+
+
+def bare(text: str) -> str:
+    """The text with `''` for strings and without comments, its white space collapsed."""
+    return _SPACE.sub(" ", _NOISE.sub(lambda match: "''" if match.group()[0] in "'$" else " ", text))
+
+
+def may_change(statement: str) -> bool:
+    """Whether a statement in lower-case letters has a word that may change something."""
+    return _CHANGES.search(statement) is not None
 
 
 def flags(statement: str) -> frozenset[str]:

@@ -10,7 +10,15 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.programs import Act, effect_on, operands, secrets_read, web_targets, worth_checking
+from toolguard_engine.effects.programs import (
+    Act,
+    administrator_reads,
+    effect_on,
+    operands,
+    secrets_read,
+    web_targets,
+    worth_checking,
+)
 from toolguard_engine.effects.programs.routine_administration import routine
 
 _NONE: frozenset[str] = frozenset()
@@ -129,7 +137,7 @@ def _only_shows(words: CommandWords) -> bool:
 _DRY_RUNS = ("ext2", "ext3", "ext4", "ntfs")
 
 
-def _elevated(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+def _elevated(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`sudo` and the like, if they run or edit something. Only words before the command are their own options. With a value,
     `sudo -h` names a host; without one, it explains."""
     words = program.words
@@ -139,8 +147,29 @@ def _elevated(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: A
     command = words.texts
     if command or other:
         kept = words.trait("keeps-variables")  # a pager or an editor of the caller
-        kind = "" if other or kept else routine(command)
+        fed = program.stdin is not None or any(redirect.kind in ("read", "text") for redirect in program.redirects)
+        kind = "" if kept else _kind_of_work(words, command, where, program.cwd, fed=fed)
         yield Effect("elevate", " ".join(command[:8])[:120], "", frozenset([kind]) if kind else _NONE, program)
+
+
+def _kind_of_work(words: CommandWords, command: tuple[str, ...], where: Where, cwd: str, *, fed: bool) -> str:
+    """What kind of routine a command is, empty if none. As another user (`-u postgres`), only looks are."""
+    if words.unknown or any(
+        "other-rights" in each.entry.traits and "--user" not in each.entry.names for each in words.given
+    ):
+        return ""
+    rest = command
+    while rest and _ORDINARY_SETTING.fullmatch(rest[0]):
+        rest = rest[1:]
+    found = routine(rest)
+    if found == "" and administrator_reads.only_reads(rest, where, cwd, fed=fed):
+        found = "reads"
+    return found if found == "reads" or not words.trait("other-rights") else ""
+
+
+_ORDINARY_SETTING = lazy_re.compile(
+    r"(?:LC_[A-Z]{1,20}|LANG)=[\w.@-]*|TZ=\w[\w/+-]*|NO_COLOR=1|DEBIAN_FRONTEND=noninteractive|NEEDRESTART_MODE=[a-z]"
+)
 
 
 HAZARDOUS_VARIABLES = word_set(
