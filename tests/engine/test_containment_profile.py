@@ -23,7 +23,8 @@ HOST = Host(
 )  # fmt: skip
 PLACES = RoomPlaces(
     HOST, (f"{STATE}/workspace", f"{STATE}/workspace-two", f"{HOME}/work"), ("main",), 1000, "u", "/run/user/1000",
-    {"SSH_AUTH_SOCK": "/tmp/ssh-x/agent.1"},
+    {"SSH_AUTH_SOCK": "/tmp/ssh-x/agent.1"}, interpreters=(f"{HOME}/python/lib/python3.12", f"{HOME}/.nvm/node"),
+    packages=(f"{HOME}/python/lib/python3.12/site-packages",),
 )  # fmt: skip
 PROFILES: tuple[Profile, ...] = ("protect", "secrets", "workspace", "offline")
 
@@ -46,6 +47,9 @@ def rules(name: Profile = "protect", places: RoomPlaces = PLACES, **settings: li
         ("read-only", f"{STATE}/extensions", ""),
         ("read-only", f"{STATE}/agents/main/sessions", ""),
         ("read-only", "/opt/toolguard", ""),
+        ("read-only", f"{HOME}/python/lib/python3.12", ""),
+        ("read-only", f"{HOME}/.nvm/node", ""),
+        ("show", f"{HOME}/python/lib/python3.12/site-packages", ""),
         ("read-only", "/usr/lib/node_modules/openclaw", ""),
         ("hide", f"{HOME}/push-token", ""),
         ("read-only", f"{HOME}/.bashrc", "startup"),

@@ -52,7 +52,8 @@ def _own_files(places: RoomPlaces) -> Iterator[RoomRule]:
     inside = [path for path in map(Path, places.workspaces) if _is_in(path, states) and not _is_in(path, guards)]
     yield from (RoomRule("show", path) for path in inside)
     yield from (RoomRule("read-only", Path(path, name)) for path in places.workspaces for name in named.loaded)
-    yield from (RoomRule("read-only", path) for path in map(Path, host.code))
+    yield from (RoomRule("read-only", Path(path)) for path in (*host.code, *places.interpreters))
+    yield from (RoomRule("show", Path(path)) for path in places.packages)
     secret = [host.config_path, *host.secrets, *(host.metrics + end for end in metrics_path.SECRETS if host.metrics)]
     changed = [*host.guarded, *(host.metrics + end for end in metrics_path.ENDS if host.metrics)]
     outside = [path for path in secret if path and not _is_in(Path(path), states)]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import site
 import stat
+import sys
+import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -34,7 +37,38 @@ def look(host: Host, environment: Mapping[str, str]) -> RoomPlaces:
         runtime=environment.get("XDG_RUNTIME_DIR", ""),
         environment={name: environment[name] for name in ("SSH_AUTH_SOCK", "TMUX_TMPDIR") if name in environment},
         runs_elsewhere=_runs_elsewhere(config),
+        interpreters=tuple(_interpreters(uid)),
+        packages=tuple(_packages(uid)),
     )
+
+
+def _interpreters(uid: int) -> Iterator[str]:
+    """What the guard and the gateway are started with at their next start, where the user could change it: Python, its
+    library, its folder of the user's own packages, from which it loads code at its start, and Node."""
+    found = [os.path.realpath(sys.executable), _library()]
+    with suppress(OSError):
+        found.append(os.readlink(f"/proc/{os.getppid()}/exe"))  # noqa: PTH115 - a text
+    if site.ENABLE_USER_SITE:
+        found.append(site.getusersitepackages())
+    yield from dict.fromkeys(each for each in found if _belongs_to(uid, each))
+
+
+def _packages(uid: int) -> Iterator[str]:
+    """Of the library, what a virtual environment does not load: other programs' packages may be installed there."""
+    found = f"{_library()}/site-packages"
+    if sys.prefix != sys.base_prefix and _belongs_to(uid, found):
+        yield found
+
+
+def _library() -> str:
+    return os.path.realpath(sysconfig.get_path("stdlib"))
+
+
+def _belongs_to(uid: int, path: str) -> bool:
+    try:
+        return os.stat(path).st_uid == uid  # noqa: PTH116 - a text
+    except (OSError, ValueError):
+        return False
 
 
 def is_trusted(name: str, host: Host, path: str | None = None) -> bool:
@@ -60,8 +94,9 @@ def _configured(config: Any, home: str) -> Iterator[str]:
     agents = config.get("agents") if isinstance(config, dict) else None
     if not isinstance(agents, dict):
         return
-    listed = agents.get("list")
+    listed, named = agents.get("list"), agents.get("entries")
     entries = [agents.get("defaults"), *(listed if isinstance(listed, list) else ())]
+    entries += named.values() if isinstance(named, dict) else ()
     for entry in islice(entries, MAX_ENTRIES):
         path = entry.get("workspace") if isinstance(entry, dict) else None
         if isinstance(path, str) and "\0" not in path:
