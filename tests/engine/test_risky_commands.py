@@ -210,10 +210,10 @@ ASKS = {
         "git --git-dir x/.git reset --hard",
     ],
     "become-root": [
-        "sudo ls",
+        "sudo ./ls",
         "su - root",
-        "cd x; doas id",
-        "env A=b sudo id",
+        "cd x; doas ./setup",
+        "env A=b sudo make install",
     ],
     "persist": [
         "crontab jobs.txt",

@@ -90,11 +90,21 @@ def _cp(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effe
             source = place(path, where, program.cwd)
             if basename(path) in _SHELLS and source == "system":
                 yield effect_on("disguise", landing, program, where)
-            backup = ["backup"] if landing == f"{path}.bak" else []
+            backup = ["backup"] if _is_backup(landing, path) else []
             yield from write_effects(landing, program, where, "erases" if source == "null" else "copied", *backup)
 
 
 _SHELLS = program_catalogue.programs("copied_as_disguise")
+_BACKUP = lazy_re.compile(
+    r"~|[.~_-](?i:bak|back|backup|old|orig|original|saved?|copy|prev|before|pre)[.~_+-]?[\w.:+\0-]{0,60}"
+    r"|[.~_-](?:\d{4}[\w.:+-]{0,40}|\0[\w.:+\0-]{0,40})"
+)
+
+
+def _is_backup(landing: str, path: str) -> bool:
+    """Whether a file is copied beside itself: its own name with an ending that says so, a date, or an unknown one."""
+    source = path.rstrip("/")
+    return landing.startswith(source) and _BACKUP.fullmatch(landing[len(source) :]) is not None
 
 
 def _ln(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:

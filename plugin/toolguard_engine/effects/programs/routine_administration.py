@@ -160,6 +160,8 @@ _READS = {
     "mailq|atq": r"",
     "exim|exim4": r" -bp[cru]?",
     "doveadm": rf" (?:who|search|user|penalty|mailbox (?:list|status)|quota get|log (?:find|errors)){_WORDS}",
+    "git": r" -C /etc (?:status|log)(?: (?:--short|--oneline|--stat|-s|-b|-\d{1,3}))*",
+    "etckeeper": r" vcs (?:status|log)(?: (?:--short|--oneline|--stat|-\d{1,3}))*",
     "lpstat|lpq": _WORDS,
     "lpinfo": r" -[vm]",
     "debsums": r"(?: -[acsel]{1,5}| [a-z0-9][\w.+-]{0,60})*",
@@ -248,10 +250,17 @@ _UNIT = r"(?!\S*\.(?:target|slice|scope|mount|automount|swap|socket)(?: |\Z)|use
 """Without what would restart or end much more than a service: `reboot.target`, `user@1000`."""
 _MOUNT = r"[a-z][\w.@-]{0,80}\.(?:mount|automount)"
 """A unit that mounts what the administrator has set up. Stopping it is another matter."""
+_KEPT = r"(?:bak|back|backup|old|orig|saved?|pre|before|\d{4})"
+"""How the name of a backup ends. An unknown ending may lead to another folder, so what is copied must be the system's."""
 _RESTARTS = {
     "systemctl": (
         rf"(?: --(?:user|no-block))* (?:daemon-reload|reset-failed(?: {_UNIT})?"
         rf"|(?:start|restart|reload|try-restart|reload-or-restart)(?: {_UNIT}){{1,5}}|start(?: {_MOUNT}){{1,5}})"
+    ),
+    "etckeeper": r" commit [^\0-][^\0]{0,200}",
+    "cp": (
+        rf"(?: -[aprv]{{1,4}})* (?P<file>/(?:(?P<own>etc|usr|var/lib)/)?[\w./@+-]{{1,200}}?)/?"
+        rf" (?P=file)[.~_-](?:{_KEPT}[\w.:+-]{{0,60}}|(?(own)(?:{_KEPT}[.~_+-]?)?{UNKNOWN}))"
     ),
     "service": rf" {_UNIT} (?:start|restart|reload)",
     "journalctl": (
