@@ -16,6 +16,7 @@ from toolguard_engine.rules import packs
 
 HOME, WORK = "/home/ada", "/home/ada/work"
 HOST = Host(home=HOME)
+GUARD = Guard(Config(), {}, HOST, packs.load())
 
 
 class Disk(NoFiles):
@@ -114,6 +115,44 @@ def test_a_file_that_the_agent_made_is_marked() -> None:
     for path in ("~/Documents/fetched.pdf", "~/Documents/changed.md", "~/Documents/tax.pdf"):
         assert "personal-file" in flags(path)
         assert "agent-made" not in flags(path)
+
+
+@each_row(
+    ("command", "is_own"),
+    [
+        ("rm -rf ~/src/tool", True),
+        ("rm -rf ~/src/tool/docs ~/src/copy", True),
+        ("rm ~/.config/app.toml.bak", True),
+        ("sudo rm /opt/app/compose.yml.bak", True),
+        ("rm -rf ~/src", False),  # more than the clone
+        ("rm -rf ~/src/tool-2", False),
+        ("rm -rf ~/src/tool/$X", False),  # it may lead out of the folder
+        ("rm -rf ~/src/old", False),  # made in another session
+        ("rm -rf ~/src/theirs", False),  # there was something before
+        ("rm -rf ~/src/moved", False),  # it is still what was moved there
+        ("rm ~/.config/app.toml", False),
+        ("rm ~/.config/old.bak", False),
+        ("sudo rm /opt/app/compose.yml", False),
+    ],
+)
+def test_what_the_agent_made_in_its_session_it_may_delete(command: str, is_own: bool) -> None:  # noqa: FBT001
+    made = FileMemory()
+    for path, record in {
+        f"{HOME}/src/tool": FileRecord("outside", "git.example.net", "s", created=True),
+        f"{HOME}/src/copy": FileRecord("agent", f"{HOME}/src/tool", "s", created=True),
+        f"{HOME}/src/old": FileRecord("outside", "git.example.net", "earlier", created=True),
+        f"{HOME}/src/theirs": FileRecord("agent", f"{HOME}/src/tool", "s"),
+        f"{HOME}/src/moved": FileRecord("agent", "exec", "s", created=True, was=f"{HOME}/photos"),
+        f"{HOME}/.config/app.toml": FileRecord("agent", "tee", "s"),
+        f"{HOME}/.config/app.toml.bak": FileRecord("agent", "cp", "s", created=True),
+        f"{HOME}/.config/old.bak": FileRecord("agent", "cp", "earlier", created=True),
+        "/opt/app/compose.yml.bak": FileRecord("agent", "cp", "s", created=True),
+    }.items():
+        made.wrote(path, record)
+    reading = CallReading(Call("exec", {"command": command}, session="s", cwd=WORK), HOST, made=made)
+    assert all(("agent-made" in each.flags) == is_own for each in reading.command_effects[0] if each.kind == "delete")
+    rules = "" if is_own else "rule.filesystem"
+    assert (GUARD.weigh_reading(reading).verdict.code.startswith("rule.filesystem.delete")) == bool(rules)
 
 
 @each_row(

@@ -113,7 +113,8 @@ class FileWatch:
         if not (judged or starts or reading.tool_effects or any(reading.command_effects) or _is_git(reading)):
             return
         running = _Running(reading, frozenset(), judged, process=process)
-        if self._reader is not None and any(map(_may_replace, (*reading.tool_effects, *chain(*reading.command_effects)))):
+        effects = (*reading.tool_effects, *chain(*reading.command_effects))
+        if self._reader is not None and (any(map(_may_replace, effects)) or _is_git(reading)):
             asked = [each.path for each in running.found if each.kind != "removed"]
             running.there = frozenset(asked) - frozenset(self._reader.missing(asked))
             running.folders = frozenset(self._reader.folders([each.path for each in running.found if each.kind in _LANDS]))
@@ -279,6 +280,9 @@ class FileWatch:
 
 
 _LANDS = ("moved", "copied", "linked")
+_PUTS = frozenset({"write", "mcp-write", "empty", "move", "link", "copy-in", "disguise"})
+_NOBODYS = frozenset({"temp", "artefact", "null", "remote"})
+"""Places where agents may delete anything."""
 
 
 def _landed(change: MadeFile, folders: frozenset[str]) -> MadeFile:
@@ -297,5 +301,5 @@ def _is_git(reading: CallReading) -> bool:
 
 
 def _may_replace(effect: Effect) -> bool:
-    """Whether it matters if a file of the person is at the target."""
-    return effect.kind == "move" or "personal-file" in effect.flags
+    """Whether it matters if something of the person is at the target: only what the agent made may it delete unasked."""
+    return effect.kind in _PUTS and effect.place not in _NOBODYS

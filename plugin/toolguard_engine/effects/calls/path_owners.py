@@ -20,6 +20,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Effect, Place, Progr
 from toolguard_engine.effects.facts.places import Where, classify, normal
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import FileSource, Unread
 from toolguard_engine.model.work_limit import WorkLimit
 
@@ -93,8 +94,9 @@ def follows(found: tuple[Effect, ...]) -> bool:
 class Owners:
     """What is known about paths while one call is judged."""
 
-    def __init__(self, where: Where, files: FileSource, made: FileMemory, work: WorkLimit) -> None:
+    def __init__(self, where: Where, files: FileSource, made: FileMemory, work: WorkLimit, session: str = "") -> None:
         self._where, self._files, self._made, self._work = where, files, made, work
+        self._session = session
         self._names: dict[str, NewName] = {}
         self._new: set[str] = set()
         self._disk_reads = 0
@@ -198,9 +200,15 @@ class Owners:
 
     def _marked(self, effect: Effect, path: str) -> Effect:
         record = self._made.of(path)
-        was_made = record is not None and record.origin == "agent" and record.created and not record.was
+        was_made = record is not None and record.created and not record.was
+        if was_made and record is not None:
+            was_made = self._is_recent(record, path) if _reaches_far(effect) else record.origin == "agent"
         is_own = was_made or path in self._new
         return replace(effect, flags=effect.flags | AGENT_MADE) if is_own else effect
+
+    def _is_recent(self, record: FileRecord, path: str) -> bool:
+        """Whether it was made in this session: nobody has come to rely on it."""
+        return UNKNOWN not in path and bool(self._session) and record.session == self._session
 
     def _followed(self, path: str, *, itself: bool) -> str:
         """The path without links and moves, as far as it is known."""
@@ -239,6 +247,11 @@ def _reach(pattern: str, *, recursive: bool) -> Callable[[str], bool]:
         return named(head) is not None and (recursive or head == path)
 
     return is_meant
+
+
+def _reaches_far(effect: Effect) -> bool:
+    """Whether more than a file in a folder of documents is at stake: a folder, a setting, a part of the system."""
+    return "recursive" in effect.flags or "dotfile" in effect.flags or effect.place == "system"
 
 
 def _goes_on(path: str) -> bool:

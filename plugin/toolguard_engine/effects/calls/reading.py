@@ -181,7 +181,7 @@ class CallReading:
     def _owned(self, found: tuple[Effect, ...], where: Where, runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
         if not path_owners.follows(found):
             return found
-        return path_owners.Owners(where, self.files, self.made, self.work).effects(found, runs)
+        return path_owners.Owners(where, self.files, self.made, self.work, self.call.session).effects(found, runs)
 
     @Lazy
     def runs(self) -> tuple[ProgramRun, ...]:
