@@ -3,12 +3,13 @@ is no secret that its owner keeps from others.
 
 `routine_administration` has patterns for programs of administrators. This module has the rest: programs that read with any
 words, searches, filters and clients of databases. A file may be shown if it is one of the machine's settings, logs or
-programs, or of the user's own, and if its name does not say that it keeps a secret; of any other file only what it is.
+programs, and if its name does not say that it keeps a secret; of any other file only what it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
@@ -52,7 +53,17 @@ def _shows(program: ProgramRun, where: Where) -> bool:
         return False
     if any(map(_VALUE_OF_OPTION.match, program.argv)):
         return False
-    return all(_is_open(word, program, where) for word in program.argv[1:] if not _OPTION.fullmatch(word))
+    counts = program.name in _COUNTING
+    return all(
+        _is_open(word, program, where) or (counts and _COUNT.fullmatch(word) and _TAKES_COUNT.fullmatch(before))
+        for before, word in pairwise(program.argv)
+        if not _OPTION.fullmatch(word)
+    )
+
+
+_COUNTING = frozenset(["head", "tail", "cut"])
+_COUNT = lazy_re.compile(r"[+]?[\d,-]{1,9}|\W")
+_TAKES_COUNT = lazy_re.compile(r"-[ncfdb]")
 
 
 _OPTION = lazy_re.compile(r"-[^/]+")
@@ -75,7 +86,7 @@ def _searches(program: ProgramRun, where: Where) -> bool:
     if words.trait("tells-names"):
         return True
     patterns = [value.text for value in words.named("pattern")]
-    if words.recursive and (not all(map(_is_narrow, patterns)) or words.has("--invert-match")):
+    if words.recursive and not (all(map(_is_narrow, patterns)) and _shows_lines(words)):
         return False
     files = [path for path in _files(program, patterns) if not (words.recursive and path.rstrip("/") in _WHOLE)]
     return bool(patterns) and all(_is_open(path, program, where) for path in files)
@@ -89,14 +100,28 @@ def _files(program: ProgramRun, patterns: list[str]) -> list[str]:
     return named or [path for path in operands(program) if path not in patterns]
 
 
+def _shows_lines(words: CommandWords) -> bool:
+    """Whether a search shows only the lines that it finds, and a few around them."""
+    return all(
+        "harmless" in each.entry.traits
+        or "recursive" in each.entry.traits
+        or each.entry.role in ("pattern", "include", "exclude")
+        or (each.valued and each.entry.name.endswith("-context") and each.value.text in _FEW)
+        for each in words.given
+    )
+
+
+_FEW = frozenset(map(str, range(10)))
 _ALTERNATIVES = lazy_re.compile(r"\\?\|")
-_LITERAL = lazy_re.compile(r"(?<![\\\[])[A-Za-z0-9][\w@-]{3,}")
+_SIMPLE = lazy_re.compile(r"(?:[\w@/:=\"'<>,#%&~ -]|\.\*?|\\[.b<>/-]|\^|\$)+")
+_LITERAL = lazy_re.compile(r"(?<!\\)[A-Za-z0-9][\w@-]{3,}")
 
 
 def _is_narrow(pattern: str) -> bool:
     """Whether each line that it finds has a word that the pattern states, and none that suggests a secret."""
-    parts = _ALTERNATIVES.split(pattern[:_MAX_PATTERN])
-    return len(pattern) <= _MAX_PATTERN and all(map(_LITERAL.search, parts)) and not _SUGGESTS.search(pattern)
+    if len(pattern) > _MAX_PATTERN or _SUGGESTS.search(pattern):
+        return False
+    return all(_SIMPLE.fullmatch(part) and _LITERAL.search(part) for part in _ALTERNATIVES.split(pattern))
 
 
 _MAX_PATTERN = 200
@@ -141,16 +166,14 @@ _OPENSSL = lazy_re.compile(
 _KEY_SHOWN = lazy_re.compile(r" (?:rsa|pkey|req)(?!.* -noout)| (?:rsa|pkey).* -text")
 
 
-def _certificates(program: ProgramRun, where: Where) -> bool:
+def _certificates(program: ProgramRun, where: Where) -> bool:  # noqa: ARG001 - table signature
     """What certificates say, and checks of keys that show nothing of them."""
     words = "".join(f" {word}" for word in program.argv[1:])
-    if any(" " in word for word in program.argv) or not _OPENSSL.fullmatch(words) or _KEY_SHOWN.match(words):
-        return False
-    return program.argv[1] in ("rsa", "pkey", "dgst") or _shows(program, where)
+    return " " not in "".join(program.argv) and bool(_OPENSSL.fullmatch(words)) and not _KEY_SHOWN.match(words)
 
 
-_SHOWN_BELOW = ("/etc/", "/usr/", "/var/log/", "/lib/", "/lib64/", "/boot/", "/opt/", "/srv/", "/sys/", "/run/", "/Library/")
-"""Folders of settings, programs and logs of the machine. Those of users and what services store lie elsewhere."""
+_SHOWN_BELOW = ("/etc/", "/usr/", "/var/log/", "/lib/", "/lib64/", "/boot/", "/opt/", "/sys/", "/Library/")
+"""Folders of settings, programs and logs of the machine, in which only administrators make links to other files."""
 _PROC = lazy_re.compile(
     r"/proc/(?:(?:\d{1,9}|self|net|sys|\*)/)?(?!k|root|cwd|fd|mem|environ|exe|task|map_files)[\w./*-]{1,120}"
 )
@@ -171,11 +194,7 @@ def _is_open(path: str, program: ProgramRun, where: Where) -> bool:
         or ("glob" in flags and not _of_one_kind(path))
     ):
         return False
-    if kind in ("workspace", "in-workspace", "artefact", "repository", "null"):
-        return True
     full = normal(path, where, program.cwd)
-    if where.home and full.startswith(f"{where.home}/"):
-        return True
     if full.startswith("/proc/"):
         return _PROC.fullmatch(full) is not None
     if full.startswith("/var/log/"):

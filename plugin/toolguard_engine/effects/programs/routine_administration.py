@@ -121,7 +121,7 @@ _READS = {
     "systemd-analyze": rf"(?: (?:time|blame|critical-chain|security|unit-paths|calendar|timespan){_WORDS})?",
     "systemd-cgls|systemd-detect-virt": _WORDS,
     "coredumpctl": rf" (?:list|info){_WORDS}",
-    "needrestart": r"(?: -[bpv]| -r l)+",
+    "needrestart": r"(?: -v)?(?: -[bp]| -r l)+",
     "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
         r"(?!(?: \S+)* (?!-)\S+ (?:[acdlr]|con)(?: |\Z))(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"  # noqa: E501
         r"statistics|query|session-status|list-sessions|list-users|-br|-brief|-4|-6|-s|-c|eth\d|wlan\d|enp\w+|wlp\w+|"

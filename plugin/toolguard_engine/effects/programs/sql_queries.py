@@ -40,13 +40,15 @@ _HARMLESS = word_set(
 
 _SECRET = lazy_re.compile(
     r"(?i)passw|passwd|passphrase|authentication_string|secret|token|credential|rolpass|pg_shadow|pg_authid|api_?key|private"
-    r"|cookie|salt|hash|user_mapping|umoptions|srvoptions|subscription|conninfo|plugin_data|global_priv"
+    r"|cookie|salt|hash|user_mapping|umoptions|srvoptions|subscription|conninfo|plugin_data|global_priv|\bgrants\b"
 )
 _EVERYTHING = lazy_re.compile(r"(?:select|,|\.|distinct) ?\*")
 _OF_PEOPLE = lazy_re.compile(
     r"(?i)user|account|auth|login|member|session|config|setting|option|key|secret|customer|person|priv"
 )
 _NAME = lazy_re.compile(r"[\w-]{1,60}")
+_AMBIGUOUS = lazy_re.compile(r"--|/\*|[\\$#]")
+"""Where comments and texts begin and end differs between databases, so that one may execute what another takes for data."""
 _MAX_TEXT = 4_000
 
 
@@ -78,6 +80,11 @@ def _is_database(path: str, program: ProgramRun, where: Where) -> bool:
 
 def _only_queries(text: str, name: str) -> bool:
     if len(text) > _MAX_TEXT or _SECRET.search(text):
+        return False
+    meta = _META.get(name)
+    if meta is not None and meta.fullmatch(text.strip()):
+        return True
+    if _AMBIGUOUS.search(text) or ("'" in text and ('"' in text or "`" in text)):
         return False
     parts = [part.strip() for part in sql.bare(text).split(";")]
     return all(_is_query(part, name) for part in parts if part) and any(parts)
