@@ -61,6 +61,15 @@ def decision(call: str | dict[str, Any]) -> str:
         ("sed -i 's/a/b/w /home/ada/.openclaw/toolguard/policy.json' x", "block"),
         ("sed -i 's/a/b/' ~/.openclaw/toolguard/policy.json", "block"),
         ("sed -i 's/a/b/' ~/.openclaw/*", "block"),
+        # another unit that has the gateway in its name, and what people log in with
+        ("tee ~/Library/LaunchAgents/local.openclaw-watch.plist < x", "hold"),
+        ("rm ~/.config/systemd/user/openclaw-backup.timer", "hold"),
+        ("rm ~/.config/systemd/user/openclaw-gateway.service", "block"),
+        ("rm ~/.config/systemd/user/openclaw-gateway-work.service", "block"),
+        ("rm ~/.config/systemd/user/openclaw-gateway.service.d/a-path.conf", "block"),
+        ("tee ~/Library/LaunchAgents/ai.openclaw.gateway.plist < x", "block"),
+        ("systemctl --user unset-environment OPENCLAW_GATEWAY_TOKEN", "hold"),
+        ("systemctl --user unset-environment OPENCLAW_GATEWAY_TOKEN OPENCLAW_STATE_DIR", "block"),
         # a folder is left to its owner, but nothing in it changes hands
         ("chmod 700 ~/.openclaw ~/.openclaw/credentials", "allow"),
         ("chmod -R 700 ~/.openclaw ~/.openclaw/credentials", "block"),

@@ -44,8 +44,11 @@ _IN_UNKNOWN = lazy_re.compile(
 """The gateway's code in an unknown folder."""
 
 _UNIT = lazy_re.compile(
-    r"/(?:systemd/(?:user|system)|launchagents|launchdaemons|autostart|init\.d|runit|sv)/(?:[^/]{1,100}/)?[^/]{0,100}(?:openclaw|clawdbot)"
+    r"/(?:systemd/(?:user|system)|launchagents|launchdaemons|autostart|init\.d|runit|sv)/(?:[^/]{1,100}/)?[^/]{0,100}(openclaw|clawdbot)"
 )
+_OTHER_UNIT = lazy_re.compile(r"[^/-]*-(?!gateway)[a-z]{3,40}[.@][^/]*\Z")
+"""A name that need not be that of the gateway's service: `openclaw-backup.timer`."""
+
 _ENVIRONMENT = lazy_re.compile(
     r"/environment\.d/|/etc/environment\Z|/\.pam_environment\Z|/systemd/(?:user|system)/|/launchagents/"
 )
@@ -128,8 +131,8 @@ def of_path(path: str, host: Host) -> ProtectionFinding | None:
         return ProtectionFinding(CODE)
     if any(lower.startswith(f"{folder}/") for folder in module_folders(host)):
         return ProtectionFinding(MODULE, certain=False)
-    if _UNIT.search(lower):
-        return ProtectionFinding(SERVICE)
+    if unit := _UNIT.search(lower):
+        return ProtectionFinding(SERVICE, certain=_OTHER_UNIT.match(lower, unit.start(1)) is None)
     if _PROGRAM.search(lower):
         return ProtectionFinding(CODE, certain=not _IN_PROJECT.search(lower))
     if _IN_UNKNOWN.match(lower):

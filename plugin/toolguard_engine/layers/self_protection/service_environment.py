@@ -11,6 +11,9 @@ from toolguard_engine.layers.self_protection.scene import CommandScene, Protecti
 SERVICE = "This would change the service that starts the gateway, or that service's environment."
 OWN_VARIABLE = lazy_re.compile(r"(?:OPENCLAW|CLAWDBOT|TOOLGUARD)_[A-Z_]*")
 _OWN_SET = lazy_re.compile(rf"\b{OWN_VARIABLE.pattern}\s*=|\bexport\b[^\n]*\b{OWN_VARIABLE.pattern}")
+_LOGIN = lazy_re.compile(r"(?:OPENCLAW|CLAWDBOT)_[A-Z_]{0,40}(?:TOKEN|PASSWORD)")
+"""With what people and programs log in at the gateway: the guard does not depend on it."""
+
 _LOADING = frozenset(
     {
         "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH",
@@ -40,8 +43,9 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
         if is_textual(run) or scene.is_wrapper(run) or not _changes(run):
             continue
         names = _named(run)
-        if any(OWN_VARIABLE.fullmatch(name) for name in names):
-            yield ProtectionFinding(SERVICE)
+        own = [name for name in names if OWN_VARIABLE.fullmatch(name)]
+        if own:
+            yield ProtectionFinding(SERVICE, certain=not all(map(_LOGIN.fullmatch, own)))
         elif not names.isdisjoint(_LOADING) or any(UNKNOWN in name for name in names):
             yield ProtectionFinding(SERVICE, certain=False)
         elif _takes_all(run):
