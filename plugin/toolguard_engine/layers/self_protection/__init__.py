@@ -231,12 +231,8 @@ def _installed(reading: CallReading) -> Iterator[ProtectionFinding]:
     """Files of the installed gateway that a tool would change."""
     if _only_reads(reading.tool):
         return
-    host, cwd = reading.host, reading.call.cwd
-    where = Where(host.home, cwd, cwd, host.state_dir)
-    for path in reading.paths:
-        if ("claw" in path.lower() or host.code) and (
-            found := installed_gateway.of_path(normal(_of_address(path), where), host)
-        ):
+    for path, named in zip(reading.paths, _absolute(reading), strict=True):
+        if ("claw" in path.lower() or reading.host.code) and (found := installed_gateway.of_path(named, reading.host)):
             yield found
 
 
@@ -259,10 +255,16 @@ def _paths(reading: CallReading) -> str:
 def _followed(reading: CallReading) -> tuple[str, ...]:
     """Where the paths of a file tool lead through links on disk. The tool follows them in the gateway itself, so it does not
     matter which program made them, nor that the kernel keeps the place from that program."""
+    named = (path for path in _absolute(reading)[:MAX_FOLLOWED] if path[:1] == "/")
+    return tuple(real for path in named if (real := reading.files.resolve(path)) != path)
+
+
+@kept_with
+def _absolute(reading: CallReading) -> tuple[str, ...]:
+    """The paths of a call, seen from the agent's folder."""
     host, cwd = reading.host, reading.call.cwd
     where = Where(host.home, cwd, cwd, host.state_dir)
-    named = [normal(_of_address(path), where) for path in reading.paths[:MAX_FOLLOWED]]
-    return tuple(real for path in named if path[:1] == "/" and (real := reading.files.resolve(path)) != path)
+    return tuple(normal(_of_address(path), where) for path in reading.paths)
 
 
 def _open_paths(reading: CallReading) -> str:
