@@ -23,7 +23,6 @@ READERS = {
     "effects/programs": 9,
     "effects/syntax": 3,
     "effects/terminal_input": 1,
-    "rules": 5,
 }
 OPTION_SETS = {
     "effects/calls": 3,

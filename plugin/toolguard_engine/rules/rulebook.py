@@ -47,6 +47,7 @@ import msgspec
 from toolguard_engine.effects.facts.command import CARRIED, UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.letter_case import folded
 from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.option_spellings import operand_places
 from toolguard_engine.rules.patterns import MANY, filtered
 from toolguard_engine.rules.rule_form import Example, InvalidRuleError, Rule, rule_from
 from toolguard_engine.rules.terms import (
@@ -59,7 +60,6 @@ from toolguard_engine.rules.terms import (
     found_in_some,
     is_glob,
     search_for,
-    starts,
     word_test,
 )
 
@@ -328,7 +328,7 @@ class Rulebook:
 
     def _judge(self, program: _Program, run: ProgramRun, found: dict[int, Match]) -> None:
         argv = run.argv
-        first = starts(argv, (1,))
+        first = operand_places(argv, (1,))
         for start in first if program.by_word else ():
             for form in program.by_word.get(argv[start], ()):
                 at = form.at

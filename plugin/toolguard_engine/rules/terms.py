@@ -18,7 +18,8 @@ from functools import lru_cache
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals import option_parser, option_spellings
+from toolguard_engine.effects.manuals.option_spellings import OptionSpellings, operand_places
 from toolguard_engine.rules import patterns
 
 Search = Callable[[str], object]
@@ -29,12 +30,6 @@ LONGEST = 4_000
 _WILD = lazy_re.compile(r"[*?\[]")
 _LONGEST_NAME = 200
 _FAR = 4
-_SHORT = lazy_re.compile(r"-[A-Za-z0-9?@#]\Z")
-_ONE_DASH = lazy_re.compile(r"-[^-].")
-_CLUSTER = lazy_re.compile(r"-[A-Za-z0-9]++")
-_OFF = frozenset(("false", "f", "none", "no", "0", "off"))
-_ABBREVIATED = 6
-"""Two dashes and four letters; of a shorter option all but one."""
 
 
 def is_glob(word: str) -> bool:
@@ -68,33 +63,10 @@ def word_test(wanted: str) -> Callable[[str], object]:
     return test
 
 
-def starts(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
-    """Finds where, from these places on, the next word that is no option can stand: each option may have one value."""
-    if len(places) == 1 and places[0] < len(argv) and argv[places[0]][:1] != "-":
-        return places
-    found: list[int] = []
-    seen = set(places)
-    pending = list(seen)
-    while pending:
-        here = pending.pop()
-        if here >= len(argv):
-            continue
-        word = argv[here]
-        if word[:1] != "-" or word == "-":
-            found.append(here)
-            continue
-        valued = "=" not in word and word != "--" and here + 1 < len(argv) and argv[here + 1][:1] != "-"
-        for after in (here + 1, here + 2) if valued else (here + 1,):
-            if after not in seen:
-                seen.add(after)
-                pending.append(after)
-    return found
-
-
 def follows(argv: Sequence[str], wanted: Sequence[str], first: Sequence[int] | None = None) -> bool:
     """Whether these sub-commands stand behind the program's name. `**` is up to four words of any kind.
 
-    `first`: what `starts` says of the place behind the name, where it is known.
+    `first`: what `operand_places` says of the place behind the name, where it is known.
     """
     places: Sequence[int] = (1,) if first is None else first
     for word in wanted:
@@ -102,7 +74,7 @@ def follows(argv: Sequence[str], wanted: Sequence[str], first: Sequence[int] | N
             places = _further(argv, places)
             continue
         test = word_test(word)
-        places = [start + 1 for start in starts(argv, places) if test(argv[start])]
+        places = [start + 1 for start in operand_places(argv, places) if test(argv[start])]
         if not places:
             return False
     return True
@@ -112,7 +84,7 @@ def _further(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
     """These places, and those up to four words behind them."""
     reached = dict.fromkeys(places)
     for _ in range(_FAR):
-        places = [start + 1 for start in starts(argv, places) if start + 1 not in reached]
+        places = [start + 1 for start in operand_places(argv, places) if start + 1 not in reached]
         if not places:
             break
         reached.update(dict.fromkeys(places))
@@ -122,45 +94,20 @@ def _further(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
 class WantedTerms:
     """A set of options and words, any one of which is asked for; the letters in `alone` are found in no cluster."""
 
-    __slots__ = ("_abbreviated", "_exact", "_globs", "_letters", "_longs")
+    __slots__ = ("_globs", "_options")
 
     def __init__(self, items: Iterable[str], alone: str = "") -> None:
-        globs = [item for item in items if _WILD.search(item) and not _SHORT.match(item)]
-        plain = [item for item in items if item not in globs]
-        self._letters = frozenset(item[1] for item in plain if _SHORT.match(item) and item[1] not in alone)
-        self._longs = frozenset(item for item in plain if item.startswith("--") and item != "--" and "=" not in item)
-        self._abbreviated = frozenset(
-            item[:length] for item in self._longs for length in range(min(_ABBREVIATED, len(item) - 1), len(item) + 1)
-        )
-        self._exact = frozenset([*plain, *("-" + item for item in plain if _ONE_DASH.match(item))])
+        globs = [item for item in items if _WILD.search(item) and not option_spellings.is_letter(item)]
+        self._options = OptionSpellings([item for item in items if item not in globs], alone)
         self._globs = re.compile("|".join(map(translate, globs))) if globs else None
 
     def is_in(self, words: Sequence[str]) -> bool:
         """Whether some word is one of them."""
-        if not self._exact.isdisjoint(words):
-            return True
         if self._globs is not None:
             for word in words:
                 if self._globs.match(word[:LONGEST]):
                     return True
-        for word in words:  # noqa: SIM110 - a generator takes twice as long
-            if word[:1] == "-" and word != "-" and self._option(word):
-                return True
-        return False
-
-    def _option(self, word: str) -> bool:
-        """Whether it is one of the options in another form: with a value, in a cluster, abbreviated."""
-        head, valued, value = word.partition("=")
-        if valued and value.lower() in _OFF:
-            return False
-        if valued and head in self._exact:
-            return True
-        if word[1] == "-":
-            return head in self._abbreviated
-        if self._letters.isdisjoint(head):
-            return False
-        cluster = _CLUSTER.match(head)
-        return cluster is not None and not self._letters.isdisjoint(cluster[0])
+        return self._options.is_in(words)
 
 
 class Unwanted(WantedTerms):
@@ -175,25 +122,17 @@ class Unwanted(WantedTerms):
         values = _values_at(run)
         kept: list[str] = []
         for at, word in enumerate(words, 1):
-            if word[:1] == "-" and self._takes_back(word):
+            if self._options.is_revoked(word):
                 kept.clear()
-            elif word[:1] != "-" or at not in values:
+            elif at not in values:
                 kept.append(word)
         return self.is_in(kept)
 
-    def _takes_back(self, word: str) -> bool:
-        head, switched, value = word.partition("=")
-        if switched:
-            return value.lower() in _OFF and self._option(head)
-        return head.startswith("--no-") and f"--{head[5:]}" in self._longs
-
 
 def _values_at(run: ProgramRun) -> set[int]:
-    """The positions of words that are the values of options. Options of which its manual says nothing mean what they mean in
-    most programs."""
-    found = {each.value.at for each in run.words.given if each.valued and each.value.at != each.word}
-    common = option_parser.words("*", run.argv)
-    return found | {each.value.at for each in common.given if each.valued and each.value.at != each.word}
+    """The positions of words that look like options and are the values of some. Options that its manual does not have mean
+    what they mean in most programs."""
+    return {*run.words.dashed_values, *option_parser.words("*", run.argv).dashed_values}
 
 
 @lru_cache(maxsize=4_000)

@@ -67,6 +67,12 @@ class CommandWords(msgspec.Struct, frozen=True):
         valued = {each.value.at for each in self.given if each.value.at != each.word}
         return [word for at, word in enumerate(argv[:end]) if at and word[:1] == "-" != word and at not in valued]
 
+    @property
+    def dashed_values(self) -> set[int]:
+        """The positions of words that look like options but are the values of some."""
+        values = (each.value for each in self.given if each.valued and each.value.at != each.word)
+        return {value.at for value in values if value.text[:1] == "-"}
+
     def has(self, *names: str) -> bool:
         for each in self.given:
             for name in names:
