@@ -137,6 +137,8 @@ def test_what_names_a_place_that_commands_can_change_never_goes_outside(command:
         "DEBIAN_FRONTEND=noninteractive sudo apt-get install -y jq",
         "LC_ALL=C lsof -ti:3000",
         "mount | grep /mnt",
+        "ping -c 1 example.org",
+        "locate report.txt | head",
         "crontab -l",
         "crontab -l | grep backup",
         "podman build .",

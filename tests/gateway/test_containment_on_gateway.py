@@ -419,13 +419,13 @@ def test_embedded_runs(real: downloads.Runtime, server: scripted_model.ScriptedM
         steal(home)
         runtime = unprivileged.Unprivileged(real, home)
         runtime.own()
-        replies = (scripted_model.call("exec", {"command": each}) for each in (WHERE, "python3 thief.py"))
-        server.play(once(*replies))
-        turn = local_turn(runtime, home, "go")
-        runtime.tidy()
+        replies = [scripted_model.call("exec", {"command": each}) for each in (WHERE, "python3 thief.py")]
         # The gateway of the tests before may still ask the same model about a command in the background.
-        results = (request.texts("tool") for request in reversed(server.requests))
-        where, stolen = next(found for found in results if len(found) == 2 and "thief" not in found[0])
+        marker = secrets.token_hex(8)
+        server.play(once(*replies), marker)
+        turn = local_turn(runtime, home, f"go {marker}")
+        runtime.tidy()
+        where, stolen = server.requests[-1].texts("tool")
         assert where.startswith("user:["), turn.output
         assert namespace(os.getpid()) not in where
         assert stolen.count("REFUSED") == 4, stolen
