@@ -22,6 +22,7 @@ from chat_confirmation import confirmed
 from operator_process import OperatorProcess
 from toolguard_cli.rig import scripted_model
 from toolguard_cli.rig.private_home import Home
+from toolguard_engine.server.person import AWAY
 
 OWNER = ("operator.admin", "operator.approvals", "operator.read", "operator.write")
 APPROVER = ("operator.approvals", "operator.read", "operator.write")
@@ -35,6 +36,7 @@ STARTING = "startup-sidecars"
 START_SECONDS = 300
 CALL_SECONDS = 300
 REPLY_SECONDS = 600
+LOOK = "/toolguard pending"
 SECOND_REPLY_SECONDS = 300
 """A run that was stopped ends twice: once without a word, then with the notice that the person sees."""
 
@@ -92,6 +94,11 @@ class Operator:
 
     def chat(self, session: str, text: str, limit: float = REPLY_SECONDS) -> str:
         """Sends a message as in the gateway's own chat; the text of the reply, or of the notice that stands for it."""
+        while (reply := self._answer(session, text, limit)) == AWAY and text == LOOK:
+            pass  # the store was late on a busy machine, and whoever only looks may look again
+        return reply
+
+    def _answer(self, session: str, text: str, limit: float) -> str:
         name = str(uuid.uuid4())
         self.call("chat.send", {"sessionKey": session, "message": text, "idempotencyKey": name})
 
