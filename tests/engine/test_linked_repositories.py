@@ -28,6 +28,7 @@ ATTACKS: dict[str, tuple[dict[str, str], list[str], str]] = {
     "a bare repository": (REPOSITORY, [], "git -C g status"),
     "a folder that is copied": (HOOK, [*HOOKS, "cp -r greet hooks"], "git commit -m x"),
     "a folder into another": (HOOK, [*HOOKS, "mkdir hooks", "cp -r greet/. hooks/"], "git commit -m x"),
+    "a folder in place of another": (HOOK, [*HOOKS, "mkdir hooks", "cp -rT greet hooks"], "git commit -m x"),
     "a folder in the same command": (HOOK, HOOKS, "cp -r greet/. hooks && git commit -m x"),
     "a link to a folder": (HOOK, [*HOOKS, "ln -s greet hooks"], "git commit -m x"),
     "a link in the same command": (HOOK, HOOKS, "ln -s greet hooks; git commit -m x"),

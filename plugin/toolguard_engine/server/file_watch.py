@@ -288,7 +288,8 @@ _NOBODYS = frozenset({"temp", "artefact", "null", "remote"})
 def _landed(change: MadeFile, folders: frozenset[str]) -> MadeFile:
     """The same in the folder that was at its target, if there was one."""
     name = basename(change.source)
-    if change.kind not in _LANDS or change.many or change.path not in folders or basename(change.path) == name:
+    lands = change.kind in _LANDS and not (change.many or change.merged)
+    if not lands or change.path not in folders or basename(change.path) == name:
         return change
     return structs.replace(change, path=f"{change.path}/{name}")
 

@@ -16,6 +16,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.places import MEMORY, Where, normal
 from toolguard_engine.effects.landings import landings
+from toolguard_engine.effects.landings.copied_files import is_never_folder
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs, unpacking
 from toolguard_engine.model.file_memory import MAX_EXPECTED_TEXT
@@ -40,7 +41,8 @@ _NO_TEXT = frozenset({"path", "file_path", "filePath", "file", *_OLD_TEXT})
 class MadeFile(msgspec.Struct, frozen=True):
     """`path`: absolute; `source`: of what is moved, copied or linked, or the host of what is fetched, empty where it is not
     known. `text`: what is written, None where it is not known; `whole`: nothing else will be in the file; `old`: the text in
-    its place before. `many`: `source` is a pattern with wildcards, and `path` the folder that all it means is moved to."""
+    its place before. `many`: `source` is a pattern with wildcards, and `path` the folder that all it means is moved to.
+    `merged`: what is in the folder `source` lands in `path`, also where that is a folder already (`cp -r x/. y`)."""
 
     kind: Literal["wrote", "moved", "copied", "linked", "removed"]
     path: str
@@ -50,6 +52,7 @@ class MadeFile(msgspec.Struct, frozen=True):
     whole: bool = False
     old: str = ""
     many: bool = False
+    merged: bool = False
 
 
 def changes(reading: CallReading) -> list[MadeFile]:
@@ -195,7 +198,8 @@ def _of_pairs(program: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Wh
             continue
         landing = _path(after, where, program.cwd)
         at = landing.rpartition("/")[0] if kind == "linked" and not before.startswith(("/", "~", "$")) else program.cwd
-        yield MadeFile(kind, landing, _path(before, where, at))
+        merged = basename(before.rstrip("/")) in (".", "..") or is_never_folder(program.words)
+        yield MadeFile(kind, landing, _path(before, where, at), merged=merged)
 
 
 def _meant(before: str, folder: str) -> str:
