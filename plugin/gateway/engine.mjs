@@ -446,12 +446,12 @@ export class Engine {
   }
 
   /**
-   * The answer to a question of an engine that works, but not fast enough.
+   * The answer to a question of an engine that works, but not fast enough. `late`: it may not have heard the question.
    * @param {number} id
    * @returns {Message}
    */
   #busy(id) {
-    return { type: "error", id, error: this.#ready ? "the engine is too busy to answer" : "the engine is still starting" };
+    return { type: "error", id, late: true, error: this.#ready ? "the engine is too busy to answer" : "the engine is still starting" };
   }
 
   /** Whether questions are answered with the refusal, because no engine is being tried. */

@@ -4,6 +4,12 @@
 
 const MAX_WAITING = 200;
 
+/**
+ * Milliseconds. Nobody waits for the answer, and a report that is sent again because its answer was late would stand in the
+ * audit log twice. An engine that ends meanwhile gets it again when it is ready.
+ */
+const LIMIT_MS = 60_000;
+
 const MAX_TOOLS = 10;
 const LONGEST_TOOL = 50;
 const SHARED = Symbol.for("toolguard.reports");
@@ -84,8 +90,8 @@ export class Reports {
     try {
       const { reports } = this.#waiting;
       for (let report = reports[0]; report; report = reports[0]) {
-        const answer = await this.#engine.ask(report);
-        if (answer === null) return; // silence: sent again when the engine is ready
+        const answer = await this.#engine.ask(report, LIMIT_MS);
+        if (answer === null || answer.late) return; // silence, or it ended first: sent again when the engine is ready
         if (reports[0] === report) reports.shift();
       }
     } finally {

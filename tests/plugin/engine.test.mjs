@@ -553,7 +553,9 @@ describe("an engine that cannot start", () => {
     const open = engine.ask(PING);
     await until(() => watch.spokeAt() > 0, "a sign of work");
     watch.over(60);
-    assert.match((await open)?.error, /the engine is still starting/);
+    const answer = await open;
+    assert.match(answer?.error, /the engine is still starting/);
+    assert.equal(answer?.late, true);
   });
 
   test("the real engine says that it works before it is ready", (t, done) => {

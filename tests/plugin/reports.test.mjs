@@ -28,6 +28,31 @@ test("a report is sent at once, under its type", async () => {
   assert.deepEqual(engine.asked, [{ type: "unjudged", number: 1 }]);
 });
 
+test("a late answer is waited for, since a report that is sent twice stands in the log twice", async () => {
+  /** @type {(number | undefined)[]} */
+  const limits = [];
+  /** @type {ConstructorParameters<typeof Reports>[0]["ask"]} */
+  const ask = async (_, limit) => {
+    limits.push(limit);
+    return null;
+  };
+  new Reports({ ask }).add({ number: 1 });
+  await turn();
+  assert.deepEqual(limits, [60_000]);
+});
+
+test("what an engine did not hear because it was ended while it worked is told to the next one", async () => {
+  const engine = new Silent();
+  const reports = new Reports(engine);
+  engine.answer = { type: "error", late: true, error: "the engine is still starting" };
+  reports.add({ number: 1 });
+  await turn();
+  engine.asked = [];
+  engine.answer = { type: "pong" };
+  await reports.send();
+  assert.deepEqual(numbers(engine), [1]);
+});
+
 test("what nobody heard is told again when somebody listens, in order and once", async () => {
   const engine = new Silent();
   const reports = new Reports(engine);
