@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.skipif(not NEW_HOST, reason="seen on this release only"
 
 USED = TokenUsage(40_000, 5_000)
 """Five cents, by the prices of the gateway's config."""
+WARNING_SECONDS = 60
+"""How long rows of model calls may take to get into the file."""
 
 
 def burning(most: int = 40) -> scripted_model.Script:
@@ -37,9 +40,33 @@ def under(shared: Shared, *limits: dict[str, Any], **more: Any) -> tuple[Stage, 
     return shared.under(limits=list(limits), metrics={"dbPath": str(file)}, **more), file
 
 
+def once_warned(script: scripted_model.Script, file: Path, after: int) -> scripted_model.Script:
+    """Replies to the request behind this many model calls only when the warning is due, for which their rows must be in the
+    file: on a busy machine the limit is reached before they are, and a limit that is reached warns no more."""
+
+    def answer(request: scripted_model.Request) -> Reply:
+        until = time.monotonic() + WARNING_SECONDS
+        while request.index == after and not is_warning_due(file) and time.monotonic() < until:
+            time.sleep(0.02)
+        return script(request)
+
+    return answer
+
+
+def is_warning_due(file: Path) -> bool:
+    if not file.exists():
+        return False
+    with closing(sqlite3.connect(file, timeout=WARNING_SECONDS)) as connection:
+        tables = "SELECT count(*) FROM sqlite_master WHERE name = 'toolguard_upkeep'"
+        if connection.execute(tables).fetchone() == (0,):
+            return False
+        (claims,) = connection.execute("SELECT count(*) FROM toolguard_upkeep WHERE name GLOB 'limit *'").fetchone()
+    return bool(claims)
+
+
 def test_a_run_is_warned_once_then_ended_and_the_person_learns_how_to_go_on(shared: Shared) -> None:
     stage, file = under(shared, {"per": "day", "usd": 0.4})
-    played = stage.play(burning())
+    played = stage.play(once_warned(burning(), file, after=6))
     (noted,) = played.noted
     assert 6 <= noted < 8
     assert "More than 80% of the limit of $0.40 a day has been used ($0." in played.results[noted - 1]
