@@ -193,12 +193,41 @@ def _client(program: ProgramRun, _: Where, *, loads: bool = False) -> Iterator[E
     `loads`: a statement may load code from a file, or run an editor.
     """
     given = [each.value.text for each in program.words.given if each.entry.role == "script"]
-    for text in (*given, *(word for word in program.words.texts if " " in word), _stdin_text(program)):
-        yield from _effects(text, program)
+    texts = (*given, *(word for word in program.words.texts if " " in word), _stdin_text(program))
+    in_memory = loads and _is_in_memory(program, texts)
+    for text in _undotted(texts) if loads else texts:
+        yield from (each for each in _effects(text, program) if not in_memory or "program" in each.flags)
     for text in (*program.argv[1:], _stdin_text(program)):
         if sql_meta_commands.runs_programs(text, loads=loads):
             yield Effect("sql", text[:400], "", frozenset({"program"}), program)
 
+
+def _is_in_memory(program: ProgramRun, texts: Iterable[str]) -> bool:
+    """Whether the statements are for a database that ends with the program, and reach no other one."""
+    argv = program.argv[1:]
+    return argv[:1] in _NO_FILE and len(argv) <= MAX_WORDS and not any(_OTHER_DATABASE.search(text) for text in texts)
+
+
+def _undotted(texts: Iterable[str]) -> Iterator[str]:
+    """Each text, and what is left of it without the lines for the client itself: such a line may also continue a statement."""
+    for text in texts:
+        yield text
+        if _DOTTED_LINE.search(text):
+            yield _DOTTED_LINE.sub("", text)
+
+
+_DOTTED_LINE = lazy_re.compile(r"^\s{0,99}\.[^\n]*", re.MULTILINE)
+"""What the client does itself (`.open x`): a statement may follow on the next line."""
+
+_NO_FILE = ((":memory:",), ("",))
+MAX_WORDS = 2
+"""The database and its statements. An option may run a file first (`-init`)."""
+
+_OTHER_DATABASE = lazy_re.compile(
+    r"\b(?:attach|vacuum|virtual|copy|export|import|load|install|call|\w+_(?:execute|query))\b|^\s{0,99}\.|\0",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What may bring another database into one that is in memory, or a file: `ATTACH`, `.open`, a table that is an archive."""
 
 _dotted: Act = partial(_client, loads=True)
 """sqlite3: `.shell` and `.system` run programs."""
