@@ -209,7 +209,7 @@ def _is_in_memory(program: ProgramRun, texts: Iterable[str]) -> bool:
 
 
 def _undotted(texts: Iterable[str]) -> Iterator[str]:
-    """Each text, and what is left of it without the lines for the client itself: such a line may also continue a statement."""
+    """Each text, and the rest of it without lines for the client itself; such a line may also continue a statement."""
     for text in texts:
         yield text
         if _DOTTED_LINE.search(text):
