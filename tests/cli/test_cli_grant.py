@@ -81,6 +81,8 @@ def test_never(places: Places) -> None:
 def test_a_command_is_for_exec_unless_said_otherwise(places: Places) -> None:
     asked = ("grant", "rm -rf build", "--dry-run", "--state-dir", places.state_dir)
     assert envelope(toolguard(*asked, "--json"))["data"]["grant"]["tool"] == "exec"
+    page = envelope(toolguard("grant", "https://docs.example.com/**", *asked[2:], "--json"))
+    assert page["data"]["grant"]["tool"] == "web_fetch", "a URL is no command"
     assert "did you mean exec?" in toolguard(*asked, "--tool", "exce").stdout
 
 

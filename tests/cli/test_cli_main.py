@@ -114,7 +114,7 @@ def test_version() -> None:
         pytest.param(["demo", "--requests", "4"], "--requests: must be ", id="range"),
         pytest.param(["revoke"], "is missing", id="missing"),
         pytest.param(["grant", "/srv/site"], "--tool: name it for a path", id="a path without its tool"),
-        pytest.param(["grant", "https://docs.example.com/**"], "--tool: name it for a URL", id="a URL without its tool"),
+        pytest.param(["explain", "ls"], "no such command 'explain'. Did you mean 'check'?", id="the word of other programs"),
         pytest.param(["check", "--tool", "raed", "x"], "did you mean read?", id="a tool misspelled"),
         pytest.param(["audit", "show", "--last", "x"], "--last: must be a whole number", id="no number"),
         pytest.param(["check", ""], "the command is empty", id="empty"),
@@ -141,6 +141,12 @@ def test_wrong_usage(arguments: list[str], words: str) -> None:
 
 def test_help_of_a_command_misspelled() -> None:
     assert "did you mean approve?" in toolguard("help", "aprove").stderr
+    assert "did you mean check?" in toolguard("help", "explain").stderr
+
+
+def test_words_of_other_programs_name_commands() -> None:
+    assert set(RootGroup.meant.values()) <= set(RootGroup.table)
+    assert set(RootGroup.meant).isdisjoint(RootGroup.table)
 
 
 @pytest.mark.parametrize("arguments", [[], ["audit"], ["config"]])

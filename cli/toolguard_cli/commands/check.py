@@ -233,7 +233,7 @@ def run(places: Places, call: Call, session: Path | None = None) -> Result:
         *(Line("info", printable.plain(note)) for note in found.note.splitlines()),
         *_section("it would", descriptions.distinct_effects(found.effects)),
         *_section("because", list(_causes(inner, found))),
-        *(_section("risk", [risk_view.words(risk, found, config)]) if risk else ()),
+        *_section("risk", list(filter(None, [risk_view.words(risk, found, config)])) if risk else []),
         *rule_view.off(judged),
         *_mode(config.active_mode, found.decision),
         *(Line("warn", text) for text in not_guarded.warnings(places, config.active_mode)),

@@ -16,6 +16,23 @@ class RootGroup(LazyGroup):
         "Control": ("kill-switch", "checkpoint", "limits", "notify", "config", "containment", "fleet"),
         "Installation": ("install", "doctor", "migrate", "uninstall"),
     }
+    meant = {  # noqa: RUF012 - as `table`
+        word: name
+        for name, words in {
+            "check": "explain why judge simulate",
+            "approve": "allow accept confirm",
+            "deny": "reject refuse decline",
+            "pending": "list queue held",
+            "audit": "log logs history",
+            "kill-switch": "stop pause panic",
+            "usage": "cost costs",
+            "config": "set get settings",
+            "limits": "limit caps",
+            "install": "update upgrade setup",
+            "uninstall": "remove",
+        }.items()
+        for word in words.split()
+    }
     table = {  # noqa: RUF012 - a ClassVar, declared in the base class
         "install": _listed("install", "Install the plugin into the gateway and enable it."),
         "uninstall": _listed("uninstall", "Remove the plugin from the gateway."),

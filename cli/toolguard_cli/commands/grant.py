@@ -42,7 +42,7 @@ UNCONTAINED = "its commands run outside of the room, so they reach what is kept 
     app,
     "toolguard grant 'rm -rf build' --for 7d --agent main",
     "toolguard grant '/srv/site/**' --tool write --for 12h --reason 'new pages'",
-    "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for 30d",
+    "toolguard grant 'https://docs.example.com/**' --for 30d",
     "toolguard grant --accept g-1a2b",
 )
 def grant(  # noqa: PLR0913 - the options of a command line
@@ -52,7 +52,8 @@ def grant(  # noqa: PLR0913 - the options of a command line
     ] = None,
     *,
     tool: Annotated[
-        str | None, typer.Option("--tool", help="The tool that is called. [default: exec]", show_default=False)
+        str | None,
+        typer.Option("--tool", help="The tool that is called. [default: exec; web_fetch for a URL]", show_default=False),
     ] = None,
     lasts: Annotated[
         str | None, typer.Option("--for", help="When the grant expires: after 30m, 8h or 7d, or never. [default: 24h]")
@@ -112,9 +113,10 @@ def grant(  # noqa: PLR0913 - the options of a command line
 
 
 def _tool_of(pattern: str) -> str:
-    """`exec`, unless the pattern is clearly no command. Raises `typer.BadParameter`."""
+    """`exec`, unless the pattern is clearly no command. Raises `typer.BadParameter` for a path: reading, writing and running
+    it are too different for a guess."""
     if "://" in pattern.partition(" ")[0]:
-        raise typer.BadParameter("name it for a URL, for example --tool web_fetch", param_hint="--tool")
+        return "web_fetch"
     if pattern.startswith(("/", "~")) and len(pattern.split()) == 1:
         raise typer.BadParameter(
             "name it for a path: --tool write, edit or read; or exec for a program", param_hint="--tool"

@@ -42,5 +42,7 @@ def run(
 
 def _near(word: str, group: Any, context: Any) -> str:
     """The command of the group that was probably meant; empty if none is like it."""
+    if other := getattr(group, "meant", {}).get(word):
+        return str(other)
     names = group.list_commands(context) if hasattr(group, "list_commands") else []
     return "".join(get_close_matches(word, names, 1))

@@ -20,8 +20,6 @@ _OTHERWISE = {"allow": "it may run", "hold": "it would be held", "block": "it wo
 _MODES = {
     "enforce": "it is held if the agent has less (budget.mode is enforce)",
     "soft": "it is held if the agent has less and the level is HIGH or CRITICAL (budget.mode is soft)",
-    "shadow": "if the agent has less, that is only logged (budget.mode is shadow)",
-    "disabled": "neither is counted (budget.mode is disabled)",
 }
 
 
@@ -32,6 +30,9 @@ def risk(call: Call, found: Judgement, config: Config) -> dict[str, Any]:
 
 
 def words(measured: dict[str, Any], found: Judgement, config: Config) -> str:
+    """Empty where the budget holds nothing: beside the score it would be a second scale that decides nothing."""
+    if config.active_budget_mode not in _MODES:
+        return ""
     if found.decision == "block":
         lost = f"trying it lowers trust by {-TRUST.violation:.2f}"
         return f"{measured['level']}: it never runs, so it costs nothing; {lost}"

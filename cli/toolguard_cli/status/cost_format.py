@@ -55,12 +55,25 @@ def cost(totals: Totals) -> str:
         return "$0.00"
     if not totals.priced:
         return UNKNOWN
-    amount = totals.cost_usd
-    digits = 4 if 0 < amount < _SMALL_USD else 2
     more = f" + {UNKNOWN}" if totals.priced < totals.calls else ""
-    return f"{ESTIMATED if totals.estimated_usd else ''}${amount:,.{digits}f}{more}"
+    return f"{ESTIMATED if totals.estimated_usd else ''}{usd(totals.cost_usd)}{more}"
 
 
 def words(totals: Totals) -> str:
     many = "1 model call" if totals.calls == 1 else f"{totals.calls:,} model calls"
-    return f"{many}, {totals.total:,} tokens, {cost(totals)}" if totals.calls else "no model calls"
+    return f"{many}, {totals.total:,} tokens, {_cost_words(totals)}" if totals.calls else "no model calls"
+
+
+def _cost_words(totals: Totals) -> str:
+    """The same as `cost` in a sentence, where no line below it explains the marks."""
+    if not totals.priced:
+        return "cost unknown"
+    about = "about " if totals.estimated_usd else ""
+    unknown = totals.calls - totals.priced
+    more = f" and {unknown:,} {'call' if unknown == 1 else 'calls'} of unknown cost" if unknown else ""
+    return f"{about}{usd(totals.cost_usd)}{more}"
+
+
+def usd(amount: float) -> str:
+    digits = 4 if 0 < amount < _SMALL_USD else 2
+    return f"${amount:,.{digits}f}"

@@ -103,10 +103,8 @@ def _amount(each: CapUse, amount: float) -> str:
 
 
 def _end(of: PeriodForecast, name: str) -> str:
-    mark = cost_format.ESTIMATED if of.estimated else ""
-    more = f" + {cost_format.UNKNOWN}" if of.partly else ""
-    usd = f"{mark}{shown(of.forecast_usd, 'usd')}{more}"
-    return f"about {usd} and {of.forecast_tokens:,} tokens {name}"
+    more = ", without calls of unknown cost," if of.partly else ""
+    return f"about {shown(of.forecast_usd, 'usd')}{more} and {of.forecast_tokens:,} tokens {name}"
 
 
 def _unpriced(view: LimitsView) -> list[Line]:

@@ -28,10 +28,12 @@ class Offered(NamedTuple):
 
 
 class LazyGroup(TyperGroup):
-    """A subclass names its commands in `table`. `sections` divides the help; what is in no section comes last."""
+    """A subclass names its commands in `table`. `sections` divides the help; what is in no section comes last. `meant`:
+    words that other programs have for a command, which an error then names."""
 
     table: ClassVar[Mapping[str, LazyCommand]] = {}
     sections: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    meant: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -39,6 +41,11 @@ class LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as in the base class
         return list(self.table)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and (other := self.meant.get(args[0])):
+            ctx.fail(f"no such command {args[0]!r}. Did you mean {other!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as in the base class
         known = {name for names in self.sections.values() for name in names}
