@@ -15,7 +15,6 @@ from tables import each_row
 READERS = {
     "approvals": 1,
     "containment": 3,
-    "effects/calls": 11,
     "effects/commands": 39,
     "effects/control_plane": 6,
     "effects/landings": 1,
@@ -25,7 +24,6 @@ READERS = {
     "effects/terminal_input": 1,
 }
 OPTION_SETS = {
-    "effects/calls": 3,
     "effects/commands": 17,
     "effects/control_plane": 4,
     "effects/landings": 2,

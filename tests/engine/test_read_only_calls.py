@@ -28,6 +28,7 @@ LOOKS = [
     "ls *", "cat *.md", "wc -l src/*.py", "grep -n 'a\\|b' *", "echo $HOME", 'ls "$HOME/x"', 'echo "exit: $?"',
     'grep "foo$" f',
     "find . -type f -size +10k -mtime -7", "find ~ -name '*.md' -print0 | xargs -0 -n 1 wc -l", "ls | xargs -I{} stat {}",
+    "ls | xargs --null --max-args=1 wc",
     "find . \\( -name '*.a' -o -name b \\) -not -path './x/*'", "find src -perm -u+x", "rg -n --hidden -tpy 'foo.*' src/*",
     "rg --files -g '!x'", "fd -e py -H foo src", "sort -t, -k2,2nr f | uniq -c | sort -rn | head", "tail -n +5 f",
     "tail -5 f",
@@ -79,7 +80,9 @@ GIT_CHANGES = [
     "git log $(cat x)",
     "git rev-parse --parseopt", "git blame --contents f g", "git submodule status", "git describe --dirt", "git",
     "git status?",
-    "cat x | xargs git diff", "GIT_PAGER=x git log", "git_pager=x git log", "GIT_DIR=x git status", "LANG=C", "git fsck",
+    "cat x | xargs git diff", "ls | xargs -0p wc", "ls | xargs --open-tty wc", "ls | xargs -I {} {}",
+    "ls -- -x | sort -- -o",
+    "GIT_PAGER=x git log", "git_pager=x git log", "GIT_DIR=x git status", "LANG=C", "git fsck",
 ]  # fmt: skip
 PROGRAMS_CHANGE = [
     "find . -dele*", "find . ?delete", "find . -name a{,' -delete'}", "find {.,-delete}", "find . -name a$MY", "find . $x",

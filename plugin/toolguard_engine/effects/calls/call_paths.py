@@ -12,6 +12,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import call_texts
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.manuals.option_spellings import attached
 from toolguard_engine.effects.tools import tools
 
 MAX_VALUES = 2_000
@@ -153,22 +154,16 @@ def _walks(program: ProgramRun) -> bool:
 
 
 def _is_place(word: str) -> bool:
-    return word[:1] != "-" and ("/" in word or word in (".", "..") or word[:1] == "~")
+    return attached(word) is None and ("/" in word or word in (".", "..") or word[:1] == "~")
 
 
 def _paths_in(word: str) -> Iterator[str]:
     """The word itself, and the part of it after an option or a `=`, or before a `:`."""
-    if word[:1] == "-":
-        at = min((found for sign in "/~" if (found := word.find(sign)) > 0), default=0)
-        if at and "=" not in word[:at]:
-            word = word[at:]
-        elif "=" in word:
-            word = word.partition("=")[2]
-        else:
-            return
-        yield word
-        if ":" in word:
-            yield word.partition(":")[0]
+    if (path := attached(word)) is not None:
+        if path:
+            yield path
+        if ":" in path:
+            yield path.partition(":")[0]
         return
     if "://" in word and not word.startswith("file:"):
         return

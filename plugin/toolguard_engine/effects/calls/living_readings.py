@@ -40,7 +40,8 @@ _MAIN = lazy_re.compile(
 )
 """What a module of Python does only if it is started by itself."""
 
-_DETACHING = ("--daemon", "--detach", "--background", "--bg", "--fork")
+_DETACHES = lazy_re.compile(r"--(?:daemon|detach|background|bg|fork)")
+"""An option, of any program, by which it goes on behind the command."""
 
 
 def program_of(reading: CallReading) -> LivingProgram | None:
@@ -71,8 +72,7 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         patterns=dict(islice(known_patterns.items(), MAX_PATTERNS)),
         named=tuple(each for each in running.named if not HALVES.search(each[1]))[:MAX_PATTERNS],
         makes=made,
-        goes_on=running.later.goes_on
-        or any(word.startswith(_DETACHING) for program in reading.runs for word in program.argv[1:]),
+        goes_on=running.later.goes_on or any(_DETACHES.match(word) for program in reading.runs for word in program.argv[1:]),
     )
 
 

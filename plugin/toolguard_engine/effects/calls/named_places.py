@@ -21,6 +21,7 @@ from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.effects.landings.checked_out_files import repository, working_tree
 from toolguard_engine.effects.landings.landing import inside
+from toolguard_engine.effects.manuals.option_spellings import file_names
 from toolguard_engine.model.call_world import MANY, NAMES, Named, NamedTarget
 from toolguard_engine.model.work_limit import TooIntricate
 
@@ -191,7 +192,7 @@ def _read_by(program: ProgramRun) -> Iterator[str]:
         yield program.argv[0]
     words = [*program.argv[1:], *(value for _, value in program.assigns)]
     reads = [redirect.target for redirect in program.redirects if redirect.kind == "read"]
-    for word in chain(*map(_spellings, words), reads, program.stdin.files if program.stdin else ()):
+    for word in chain(*map(file_names, words), reads, program.stdin.files if program.stdin else ()):
         if word and len(word) <= MAX_WORD and UNKNOWN not in word and "://" not in word:
             yield word
 
@@ -230,20 +231,6 @@ def _git_places(program: ProgramRun) -> Iterator[tuple[str, str]]:
     for words in program.readings:
         named = repository(program, words)
         yield inside(program.cwd, working_tree(program, words)[1]), inside(program.cwd, named) if named else ""
-
-
-def _spellings(word: str) -> Iterator[str]:
-    """The path in `list`, `--files=list`, `-Tlist`, `@list` and `name=@list`."""
-    if not word.startswith("-"):
-        yield word
-    elif not word.startswith("--"):
-        yield word[2:].removeprefix("=")
-    before, sign, after = word.partition("=")
-    if sign:
-        yield after
-        yield after.removeprefix("@")
-    elif before.startswith("@"):
-        yield before[1:]
 
 
 def _before_wildcard(path: str) -> str:

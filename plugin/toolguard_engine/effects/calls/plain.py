@@ -8,9 +8,11 @@ records for each word whether the shell expands it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.manuals import option_parser
 
 Kind = Literal["sure", "below", "one", "open"]
 
@@ -58,6 +60,21 @@ def plain(command: str) -> tuple[list[list[PlainWord]], list[str]] | None:
         at = piece.end()
     reader.end_command()
     return reader.commands, reader.sources
+
+
+class SplitWords(NamedTuple):
+    """The words of a program by how they look. `has_end`: `--` ends the options, and is neither."""
+
+    options: list[PlainWord]
+    operands: list[PlainWord]
+    has_end: bool
+
+
+def split(argv: Sequence[PlainWord]) -> SplitWords:
+    """Options and operands; a value that is not attached counts as an operand."""
+    read = option_parser.plain(("", *(word.text for word in argv)))
+    options = [argv[each.word - 1] for each in read.given]
+    return SplitWords(options, [argv[word.at - 1] for word in read.operands], read.end > 0)
 
 
 class _Reader:

@@ -16,9 +16,10 @@ from typing import Any
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import read_only_git
-from toolguard_engine.effects.calls.plain import PlainWord, plain
+from toolguard_engine.effects.calls.plain import PlainWord, plain, split
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun, Reading
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.host.tool_names import words
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.lazy import kept_with
@@ -124,11 +125,11 @@ def _only(options: str, operands: str = r".*") -> WordsTest:
     dashed, others = lazy_re.compile(options), lazy_re.compile(operands, re.DOTALL)
 
     def accepts(argv: Words) -> bool:
-        return all(
-            word.kind == "sure" and dashed.fullmatch(word.text)
-            if word.text[:1] == "-" and word.text != "-"
-            else word.kind in ("sure", "below") and others.fullmatch(word.text)
-            for word in argv
+        read = split(argv)
+        return (
+            not read.has_end
+            and all(word.kind == "sure" and dashed.fullmatch(word.text) for word in read.options)
+            and all(word.kind in ("sure", "below") and others.fullmatch(word.text) for word in read.operands)
         )
 
     return accepts
@@ -152,7 +153,7 @@ _sed_words = _only(r"-(?:n|E|r|nE|nr|En|rn)|--quiet|--silent|--regexp-extended")
 
 def _sed(argv: Words) -> bool:
     """One script that certainly only prints: `sed -n 10,20p file`."""
-    operands = [word for word in argv if word.text[:1] != "-"]
+    operands = split(argv).operands
     return (
         _sed_words(argv) and bool(operands) and operands[0].kind == "sure" and bool(_SED_SCRIPT.fullmatch(operands[0].text))
     )
@@ -163,25 +164,22 @@ _uniq_words = _only(r"-[cdDui]{1,5}|-[fsw]\d{1,6}|--(?:count|repeated|unique|ign
 
 def _uniq(argv: Words) -> bool:
     """At most one operand: the second one would be written."""
-    operands = [word for word in argv if word.text[:1] != "-" or word.text == "-"]
+    operands = split(argv).operands
     return len(operands) <= 1 and all(word.kind == "sure" for word in operands) and _uniq_words(argv)
 
 
 _DATE_OPTION = lazy_re.compile(
-    r"-u|-R|-I(?:date|hours|minutes|seconds|ns)?|--utc|--iso-8601(?:=\w+)?|--rfc-3339=\w+|--date=.*"
+    r"-d|-u|-R|-I(?:date|hours|minutes|seconds|ns)?|--utc|--iso-8601(?:=\w+)?|--rfc-3339=\w+|--date=.*"
 )
 
 
 def _date(argv: Words) -> bool:
     """An operand that is not a format would set the clock."""
-    previous = ""
-    for word in argv:
-        if word.kind != "sure" or not (previous == "-d" or word.text == "-d" or word.text[:1] in ("+", "-")):
-            return False
-        if previous != "-d" and word.text[:1] == "-" and word.text != "-d" and not _DATE_OPTION.fullmatch(word.text):
-            return False
-        previous = "" if previous == "-d" else word.text
-    return True
+    if any(word.kind != "sure" for word in argv):
+        return False
+    texts = ("date", *(word.text for word in argv))
+    read = option_parser.words("date", texts)
+    return all(map(_DATE_OPTION.fullmatch, read.option_words(texts))) and all(text[:1] == "+" for text in read.texts)
 
 
 _FORMAT = lazy_re.compile(r"(?:[^%\-]|%%|%-?\d{0,4}s)(?:[^%]|%%|%-?\d{0,4}s)*")
@@ -192,7 +190,7 @@ def _printf(argv: Words) -> bool:
     return bool(argv) and argv[0].kind == "sure" and bool(_FORMAT.fullmatch(argv[0].text))
 
 
-_FILE_TESTS = words("-e -f -d -r -w -x -s -L -h -n -z -S -p -b -c")
+_FILE_TEST = lazy_re.compile(r"-[efdrwxsLhnzSpbc]")
 _EQUALS = words("= == !=")
 
 
@@ -202,7 +200,7 @@ def _test(argv: Words) -> bool:
     if any(word.kind not in ("sure", "one") for word in asked):
         return False
     if len(asked) == 2:  # noqa: PLR2004 - an operator and a word
-        return asked[0].kind == "sure" and asked[0].text in _FILE_TESTS
+        return asked[0].kind == "sure" and bool(_FILE_TEST.fullmatch(asked[0].text))
     return len(asked) == 3 and asked[1].kind == "sure" and asked[1].text in _EQUALS  # noqa: PLR2004 - an operator between two words
 
 
@@ -210,25 +208,25 @@ def _bracket(close: str) -> WordsTest:
     return lambda argv: bool(argv) and argv[-1] == PlainWord(close) and _test(argv[:-1])
 
 
-_XARGS_OPTION = lazy_re.compile(r"-[0rt]{1,3}|-[nLP]\d{1,4}|-I(?:\{\}|%)")
+_XARGS_OPTION = lazy_re.compile(r"-[0rt]|-[nLP]\d{1,4}|-I(?:\{\}|%)")
 
 
 def _xargs(argv: Words) -> bool:
     """The started program gets words that are unknown."""
-    at = 0
-    while at < len(argv) and argv[at].kind == "sure" and argv[at].text[:1] == "-":
-        option, value = argv[at].text, argv[at + 1].text if at + 1 < len(argv) else ""
-        if not _XARGS_OPTION.fullmatch(option):
-            if not _XARGS_OPTION.fullmatch(option + value) or argv[at + 1].kind != "sure":
-                return False
-            at += 1
-        at += 1
-    return at < len(argv) and argv[at].kind == "sure" and argv[at].text in _XARGS_PROGRAMS
+    read = option_parser.words("xargs", ("xargs", *(word.text for word in argv)))
+    at = read.operands[0].at - 1 if read.operands else len(argv)
+    texts = [word.text for word in argv[: at + 1] if word.kind == "sure"]
+    if len(texts) != at + 1 or texts.pop() not in _XARGS_PROGRAMS:
+        return False
+    given = (f"{each.entry.names[0]}{each.value.text}" for each in read.given)
+    return not read.unknown and all(map(_XARGS_OPTION.fullmatch, given))
 
 
 def _command(argv: Words) -> bool:
     """`command -v x` locates a program; any other form runs it."""
-    return len(argv) > 1 and argv[0] in (PlainWord("-v"), PlainWord("-V")) and all(word.text[:1] != "-" for word in argv[1:])
+    read = split(argv)
+    asks = bool(argv) and argv[0] in (PlainWord("-v"), PlainWord("-V"))
+    return asks and len(read.options) == 1 and len(read.operands) == len(argv) - 1 > 0
 
 
 _COLUMN = (

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.calls.plain import PlainWord
+from toolguard_engine.effects.calls.plain import PlainWord, SplitWords, split
+from toolguard_engine.effects.manuals.manual_catalogue import spelled
 
 _FORMAT = r"(?!.*(?:%G|signature)).*"
 """Excludes formats with signatures, because git runs a program to check them."""
@@ -61,7 +62,7 @@ _OPTIONS = {
     "config": r"-l|-z|--(?:global|local|system|worktree|get|get-all|get-regexp|list|show-origin|show-scope|name-only)",
     "version": r"--build-options",
 }
-_ALLOWED = {verb: lazy_re.compile(rf"--|{options}", re.DOTALL) for verb, options in _OPTIONS.items()}
+_ALLOWED = {verb: lazy_re.compile(options, re.DOTALL) for verb, options in _OPTIONS.items()}
 
 _LISTS = lazy_re.compile(r"--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=.*)?", re.DOTALL)
 _REQUIRED_OPTIONS = {
@@ -79,7 +80,7 @@ _REQUIRED_FIRST_WORDS = {
 """Required first words ..."""
 _OPTIONS_ONLY = frozenset({"remote", "reflog"})
 """... unless there are only options."""
-_BEFORE = frozenset({"--no-pager", "-P", "--no-optional-locks"})
+_BEFORE = spelled("git", "harmless")
 
 
 def is_read_only(argv: Sequence[PlainWord]) -> bool:
@@ -90,24 +91,22 @@ def is_read_only(argv: Sequence[PlainWord]) -> bool:
     verb, rest = (argv[at], argv[at + 1 :]) if at < len(argv) else (PlainWord(""), ())
     if verb == PlainWord("--version"):
         return not rest
-    if verb.kind != "sure" or verb.text not in _ALLOWED or not _listed(_ALLOWED[verb.text], rest):
+    if verb.kind != "sure" or verb.text not in _ALLOWED:
         return False
-    return _only_lists(verb.text, rest)
+    read = split(rest)
+    return _listed(_ALLOWED[verb.text], read) and _only_lists(verb.text, rest[:1], read)
 
 
-def _listed(allowed: re.Pattern[str], rest: Sequence[PlainWord]) -> bool:
-    return all(
-        word.kind == "sure" and allowed.fullmatch(word.text) if word.text[:1] == "-" else word.kind in ("sure", "below")
-        for word in rest
+def _listed(allowed: re.Pattern[str], read: SplitWords) -> bool:
+    return all(word.kind == "sure" and allowed.fullmatch(word.text) for word in read.options) and all(
+        word.kind in ("sure", "below") for word in read.operands
     )
 
 
-def _only_lists(verb: str, rest: Sequence[PlainWord]) -> bool:
-    """For verbs that can also create things: whether these words only list."""
-    operands = any(word.text[:1] != "-" for word in rest)
+def _only_lists(verb: str, first: Sequence[PlainWord], read: SplitWords) -> bool:
+    """For verbs that can also create things: whether these words only list. `first`: the one after the verb, if any."""
     if verb in _REQUIRED_FIRST_WORDS:
-        begins = bool(rest) and rest[0].kind == "sure" and rest[0].text in _REQUIRED_FIRST_WORDS[verb]
-        return begins or (verb in _OPTIONS_ONLY and not operands)
-    return (
-        verb not in _REQUIRED_OPTIONS or not operands or any(_REQUIRED_OPTIONS[verb].fullmatch(word.text) for word in rest)
-    )
+        begins = any(word.kind == "sure" and word.text in _REQUIRED_FIRST_WORDS[verb] for word in first)
+        return begins or (verb in _OPTIONS_ONLY and not read.operands)
+    required = _REQUIRED_OPTIONS.get(verb)
+    return required is None or not read.operands or any(required.fullmatch(word.text) for word in read.options)

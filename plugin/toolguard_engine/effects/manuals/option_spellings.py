@@ -6,7 +6,7 @@ switched off. Where a program has a manual, `option_parser` tells which of its w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolguard_engine import lazy_re
 
@@ -44,6 +44,30 @@ def operand_places(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
                 seen.add(after)
                 pending.append(after)
     return found
+
+
+def attached(word: str) -> str | None:
+    """The path that may be attached to an option: what follows `=`, or what begins at a slash or a tilde. Empty if there is
+    none; None if the word is no option."""
+    if word[:1] != "-":
+        return None
+    at = min((found for sign in "/~" if (found := word.find(sign)) > 0), default=len(word))
+    before, sign, value = word.partition("=")
+    return value if sign and len(before) < at else word[at:]
+
+
+def file_names(word: str) -> Iterator[str]:
+    """The file in `list`, `--files=list`, `-Tlist`, `@list` and `name=@list`."""
+    if word[:1] != "-":
+        yield word
+    elif word[1:2] != "-":
+        yield word[2:].removeprefix("=")
+    before, sign, after = word.partition("=")
+    if sign:
+        yield after
+        yield after.removeprefix("@")
+    elif before[:1] == "@":
+        yield before[1:]
 
 
 class OptionSpellings:
