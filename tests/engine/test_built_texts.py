@@ -27,6 +27,7 @@ BUILDERS = {
     "copies of everything": "echo abc > a; cp * c; cat * > d; ",
     "appended to itself": "cat y >> y; echo x >> y; ",
     "doubled": "A=$A$A; ",
+    "doubled under a condition": 'if test -f q; then A="$A$A y"; fi; ',
     "doubled by a pipe": "cat y y y y | tee y > z; ",
     "doubled by a loop": "for i in 1 2 3 4; do cat y; done > y; ",
     "moved by wildcards": "echo x > y; mv * b; ",

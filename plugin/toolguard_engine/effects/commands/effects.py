@@ -93,6 +93,7 @@ _NO_READERS = program_catalogue.programs(
     "browser",
     "terminal",
     "program_locator",
+    "empty_file_maker",
 )
 _READ = frozenset(
     name for name in (PROGRAMS.keys() - network_programs.TUNNELS.keys()) | _NO_READERS if not handed_keys.runs_scripts(name)

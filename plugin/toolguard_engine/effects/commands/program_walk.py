@@ -16,12 +16,13 @@ from toolguard_engine.effects.commands.walk_state import (
     MAX_NESTED,
     MAX_RUNS,
     MAX_WRAPPED,
+    PASSIVE,
     RunsFull,
     built,
     program_name,
     writes_output,
 )
-from toolguard_engine.effects.commands.walk_steps import PROGRAM, steps_of
+from toolguard_engine.effects.commands.walk_steps import AGAIN, PROGRAM, steps_of
 from toolguard_engine.effects.commands.written_files import located
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
@@ -82,6 +83,12 @@ class ProgramWalk(CodeWalk):
         elif value and (every := self.specials.get(EVERY)):
             every(self, replace(program.with_words(("=",), "="), assigns=((name, value),)), state)
 
+    def named(self, program: ProgramRun, state: ShellState) -> StdinSource:
+        """Runs a program that a text of the shell names, so that a builtin of this name comes before files."""
+        if program.name in PASSIVE and not self._is_other(program.name, state) and self.is_again(program):
+            return self._again(program, state)
+        return self.run(program, state)
+
     def run(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
         state.work.spend(PROGRAM + steps_of(program))
@@ -119,6 +126,18 @@ class ProgramWalk(CodeWalk):
         feed = special(self, program, state) if special else self.run_wrapped(program, wrapper, state) if wrapper else None
         self.wrapped -= 1
         return self._passed_on(program, feed, state)
+
+    def _is_other(self, name: str, state: ShellState) -> bool:
+        """Whether this may not be the builtin of that name here, or its output goes elsewhere."""
+        return name in state.functions or name in state.aliases or "PATH" in state.variables or bool(self.sinks)
+
+    def _again(self, program: ProgramRun, state: ShellState) -> StdinSource:
+        """A passive program that is like one before: only the state of the shell may change."""
+        state.work.spend(AGAIN)
+        self.passes(program)
+        special = self.specials.get(program.name)
+        feed = special(self, program, state) if special else None
+        return feed or (printed(program) if program.piped else NOTHING)
 
     def _aliased(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """An alias: its text, with the words behind it. Within it, the name is that of the program again."""

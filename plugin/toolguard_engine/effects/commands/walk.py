@@ -9,11 +9,12 @@ from typing import cast
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import endless_loops
 from toolguard_engine.effects.commands.program_walk import ProgramWalk
-from toolguard_engine.effects.commands.walk_state import MAX_NESTED, RunsFull, built, program_name, writes_output
+from toolguard_engine.effects.commands.walk_state import MAX_NESTED, PASSIVE, RunsFull, built, program_name, writes_output
 from toolguard_engine.effects.commands.walk_steps import EXPANSION, GROUP
 from toolguard_engine.effects.commands.written_files import MAX_TOTAL
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.syntax import expand as fields
+from toolguard_engine.effects.syntax import variable_values
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, together
 from toolguard_engine.effects.syntax.parse import MAX_CHARS, parse
@@ -79,7 +80,16 @@ def _shows(script: Script) -> bool:
     return command.redirects[0].operator == "<" and not command.assigns
 
 
-def _assign(assigns: list[tuple[str, str, bool]], state: ShellState) -> None:
+def _assign(assigns: list[tuple[str, str, bool]], state: ShellState, *, alone: bool) -> None:
+    """Sets variables. `alone`: these are the values that one variable may get."""
+    if alone:
+        name, _, append = assigns[0]
+        state.assign(name, tuple([value for _, value, _ in assigns]), append=append)
+    elif assigns:
+        _assign_all(assigns, state)
+
+
+def _assign_all(assigns: list[tuple[str, str, bool]], state: ShellState) -> None:
     """Sets variables; the elements of arrays also under the name with their index: `a=(x rm)` sets `a[0]` and `a[1]`."""
     array, at = "", 0
     for name, value, append in assigns:
@@ -156,7 +166,11 @@ class Walk(ProgramWalk):
     ) -> StdinSource:
         if not pipeline:
             self.pipelines += 1
-            pipeline = self.pipelines
+            at = len(self.runs)
+            output = self.pipeline(pipe, state, stdin, piped=piped, pipeline=self.pipelines)
+            if len(self.runs) > at:
+                self.leave_out(at)
+            return output
         if pipe.background or not pipe.chained:
             self.loose.add(pipeline)
         if pipe.place is not None:
@@ -164,7 +178,10 @@ class Walk(ProgramWalk):
         feed = stdin
         last = len(pipe.commands) - 1
         if last == 0 and not pipe.background:
-            return self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
+            state.maybe += pipe.chained
+            output = self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
+            state.maybe -= pipe.chained
+            return output
         if pipe.background and self.running is not None:
             self.running.repeats += 1
             self.running.later.goes_on = True
@@ -251,12 +268,13 @@ class Walk(ProgramWalk):
         values: list[str] = []
         for word in group.words:
             values += fields.expand(word, state, self.capture).texts
+        values = list(dict.fromkeys(values))
         if len(values) > MAX_LOOP:
             self.flaws.add("long")
         if (UNKNOWN in values or not group.words) and endless_loops.counted(group, self.runs):
             self.add(endless_loops.JOBS, state)
         found: list[StdinSource] = []
-        for value in dict.fromkeys(values[:MAX_LOOP] or [UNKNOWN]):
+        for value in values[:MAX_LOOP] or [UNKNOWN]:
             state.variables[group.name] = value
             found += [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
         return built(together(found, exact=True), state)
@@ -270,20 +288,17 @@ class Walk(ProgramWalk):
             first = argv[0]
             name = program_name(first) if "/" in first or first.endswith(".exe") else first
             program = ProgramRun(argv, name, state.via, (), (), stdin, (), piped, pipeline, state.cwd)
-            return self.run(program, state)
+            return self.named(program, state)
         state.work.spend(EXPANSION)
-        name = fields.undecided(words, state) if state.variables else ""
+        name = (
+            fields.undecided(words, state) if state.variables and not self._is_passive(command, state, piped=piped) else ""
+        )
         if name:
-            feed = NOTHING
-            before = state.variables[name]
-            for value in before:
-                state.variables[name] = value
-                feed = self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
-            state.variables[name] = before
-            return feed
+            return self._for_each_value(name, command, state, stdin, piped=piped, pipeline=pipeline)
         if "HOME" in state.variables and (moved := _in_home(command, state)):
             self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
-        assigns = [self._assigned(each, state) for each in command.assigns] if command.assigns else []
+        alone = not words and len(command.assigns) == 1
+        assigns = [each for given in command.assigns for each in self._assigned(given, state, alone=alone)]
         for name, value, _ in assigns:
             self.variable_set(name, value, ProgramRun((":",), ":", state.via, pipeline=pipeline, cwd=state.cwd), state)
         redirects: tuple[Redirect, ...] = ()
@@ -292,10 +307,11 @@ class Walk(ProgramWalk):
             stdin = fed or stdin
         found, given, unset = self._expanded(words, state)
         if not found or not found[0]:
-            _assign(assigns, state)
+            _assign(assigns, state, alone=alone)
             if redirects or assigns:
                 set_ = tuple((name, value) for name, value, _ in assigns)
-                self.add(ProgramRun((":",), ":", state.via, set_, redirects, stdin, (), piped, pipeline, state.cwd), state)
+                program = ProgramRun((":",), ":", state.via, set_, redirects, stdin, (), piped, pipeline, state.cwd)
+                self.add(program, state)
             found = found[1:]
             if not found or not found[0]:
                 return NOTHING
@@ -305,11 +321,35 @@ class Walk(ProgramWalk):
             tuple(found), program_name(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd,
             unset=tuple(unset),
         )  # fmt: skip
-        feed = self.run(program, state)
+        feed = self.named(program, state)
         if not found[0].strip(UNKNOWN) and found[1:] and found[1][:1] not in ("", "-"):  # may be empty: `$SUDO rm x`
             inner = self.run(program.with_words(tuple(found[1:]), program_name(found[1]), range(1, len(found))), state)
             feed = together([feed, inner], exact=False) if inner.text is None else inner
         return feed
+
+    def _for_each_value(
+        self, name: str, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        """Runs a command with each value of a variable, which the command may set (`export x="$x y"`)."""
+        feed = NOTHING
+        before = state.variables[name]
+        after = dict[str, None]()
+        for at, value in enumerate(before):
+            state.variables[name] = value
+            state.maybe += at > 0
+            feed = self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
+            state.maybe -= at > 0
+            if (left := state.variables.get(name, value)) != value:
+                after.update(dict.fromkeys(variable_values.all_of(left)))
+        state.variables[name] = variable_values.one_of(after) if after else before
+        return feed
+
+    def _is_passive(self, command: Simple, state: ShellState, *, piped: bool) -> bool:
+        """Whether nothing depends on which of its values each variable in the command has."""
+        name = command.words[0] if command.words else None
+        if not isinstance(name, str) or name not in PASSIVE or name in self.specials or self._is_other(name, state):
+            return False
+        return not (piped or command.redirects or command.assigns)
 
     def _expanded(self, words: list[Word], state: ShellState) -> tuple[list[str], list[tuple[int, StdinSource]], list[int]]:
         argv: list[str] = []
@@ -329,18 +369,23 @@ class Walk(ProgramWalk):
             argv += found.texts
         return argv, given, unset
 
-    def _assigned(self, assign: tuple[str, Word, bool], state: ShellState) -> tuple[str, str, bool]:
+    def _assigned(self, assign: tuple[str, Word, bool], state: ShellState, *, alone: bool) -> list[tuple[str, str, bool]]:
+        """The variable that is set, with each value that it may get."""
         name, word, append = assign
         state.work.spend(EXPANSION)
-        value, feed = fields.text_of(word, state, self.capture)
-        if feed is not None and UNKNOWN in value:
+        values, feed = fields.texts_of(word, state, self.capture) if alone else self._only(word, state)
+        if feed is not None and any(UNKNOWN in value for value in values):
             state.feeds[name] = feed
         elif state.feeds:
             state.feeds.pop(name, None)
-        self.total += len(value)
+        self.total += sum(map(len, values))
         if self.total > MAX_TOTAL + MAX_CHARS:
             raise RunsFull
-        return name, value, append
+        return [(name, value, append) for value in values]
+
+    def _only(self, word: Word, state: ShellState) -> tuple[tuple[str, ...], StdinSource | None]:
+        value, feed = fields.text_of(word, state, self.capture)
+        return (value,), feed
 
     def _redirects(self, command: Command, state: ShellState) -> tuple[tuple[Redirect, ...], StdinSource | None]:
         """The redirections, and what they connect to the standard input."""

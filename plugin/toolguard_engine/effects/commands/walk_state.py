@@ -27,6 +27,10 @@ EVERY = "*"
 OUTPUT = frozenset({"write", "append"})
 _INSTANT = program_catalogue.programs("instant") | WRAPPERS.keys()
 _DETACHERS = program_catalogue.programs("detacher")
+PASSIVE = program_catalogue.programs("passive")
+_OBSERVERS = program_catalogue.programs("observer")
+_TELLING = program_catalogue.programs("text_printer") | program_catalogue.programs("variable_lister")
+"""Print words that they are given, or variables: others may use what they print."""
 
 
 class RunsFull(Exception):  # noqa: N818 - not an error: the limit of runs is reached
@@ -53,6 +57,22 @@ def program_name(word: str) -> str:
     """The name of a program: without its folder and without the extension it has on Windows."""
     name = last_part(word)
     return name.removesuffix(".exe") or name
+
+
+def _identity(program: ProgramRun) -> tuple[object, ...]:
+    """What tells programs apart, but for where they stand."""
+    return (
+        program.argv, program.assigns, program.given, program.stdin, program.unset, program.via, program.cwd, program.piped,
+    )  # fmt: skip
+
+
+def _feeds_others(program: ProgramRun) -> bool:
+    """Whether others may use what it prints, or read what it writes."""
+    return bool(program.redirects) or (program.piped and program.name in _TELLING)
+
+
+def _observes(program: ProgramRun) -> bool:
+    return program.name in _OBSERVERS and program.origin is None and not _feeds_others(program)
 
 
 class WalkState(ABC):
@@ -99,6 +119,10 @@ class WalkState(ABC):
         """What was opened for writing, in the same way."""
         self.fed_to: set[tuple[str, str, str]] = set()
         """Clients of databases, and the files with statements that they have read."""
+        self._passive: set[tuple[object, ...]] = set()
+        """What tells passive programs apart that were entered."""
+        self._observed: dict[tuple[tuple[object, ...], ...], int] = {}
+        """The same of whole pipelines of observers, and where the first of them begins."""
         self.sinks: list[tuple[Script, ShellState]] = []
         """The scripts of `>(...)` that the next program writes to."""
 
@@ -139,13 +163,38 @@ class WalkState(ABC):
         """Whether one of the programs that run is not known, so that it may be any function."""
         return any(program.name.startswith(UNKNOWN) or program.name == "eval" for program in self.runs)
 
+    def is_again(self, program: ProgramRun) -> bool:
+        """Whether a passive program is like one before that was entered, so that nothing new is known by it."""
+        if program.assigns or program.argv[0] != program.name or _feeds_others(program):
+            return False
+        own = _identity(program)
+        if own in self._passive:
+            return True
+        self._passive.add(own)
+        return False
+
+    def leave_out(self, at: int) -> None:
+        """Takes out what a pipeline has entered since `at` if it only observes and one before it was the same."""
+        added = self.runs[at:]
+        if self.here is not None or not all(map(_observes, added)):
+            return
+        own = tuple(map(_identity, added))
+        if self._observed.setdefault(own, at) != at:
+            del self.runs[at:]
+            if self.running is not None:
+                self.running.position -= len(added)
+
+    def passes(self, program: ProgramRun) -> None:
+        """One more program begins, which may be entered."""
+        if self.running is not None and program.origin is None:
+            self._pass(self.running, program.name)
+
     def noted(self, program: ProgramRun) -> ProgramRun:
         """Enters a program. Those of files are counted apart, so that they do not use up the room of the call's own."""
+        self.passes(program)
         running = self.running
         if running is not None:
             running.position += 1
-            if program.origin is None:
-                self._pass(running, program.name)
         if self.here is None and len(self.runs) < MAX_RUNS:
             self.runs.append(program)
             return program

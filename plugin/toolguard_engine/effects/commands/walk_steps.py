@@ -14,6 +14,9 @@ PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 9, 0.375, 15, 20, 8
 """Steps of work for each program that runs, each of its words (again for each slash in them) and wildcard patterns, each
 compound command, each command or assignment with expansions. `scripts/bench steps` measures what they cost."""
 
+AGAIN = 4
+"""Steps for a passive program that is like one before."""
+
 MANUAL, ROW, WRITTEN, FED = 45, 14, 20, 12
 """More steps for a program with a manual, for each row of the table of runners and each redirection, and for its input."""
 

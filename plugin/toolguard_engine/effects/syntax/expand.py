@@ -16,9 +16,9 @@ import msgspec
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.syntax.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
-from toolguard_engine.model.work_limit import WorkLimit
+from toolguard_engine.effects.syntax.variable_values import FEW, MAX_VALUE, Value, all_of, in_one, one_of
+from toolguard_engine.model.work_limit import WorkLimit, steps_to_build
 
-MAX_VALUE = 8_192
 MAX_FIELDS = 256
 MAX_BRACES = 64
 MAX_NUMBERS = 8
@@ -46,9 +46,6 @@ _SEPARATORS = frozenset("=:,;|&()<>[{@'\"` \t\n")
 
 _ENDS = frozenset(["", "/", *_SEPARATORS])
 """What may follow a folder that is written as one sign."""
-
-Value = str | tuple[str, ...]
-"""The value of a variable; several if it depends on a condition."""
 
 
 class ShellState(msgspec.Struct):
@@ -81,18 +78,18 @@ class ShellState(msgspec.Struct):
         """A shell on another machine or in a container, which shares none of this state."""
         return ShellState(via=self.via + via, cwd="", calling=self.calling, work=self.work)
 
-    def assign(self, name: str, value: str, *, append: bool = False) -> None:
+    def assign(self, name: str, value: Value, *, append: bool = False) -> None:
         """Sets a variable. Under a condition it may also keep its old value."""
         before = self.variables.get(name)
-        if append and isinstance(before, str):
-            value = before + value
-        if len(value) > MAX_VALUE:
-            value = UNKNOWN
-        if self.maybe and before is not None and before != value:
-            known = (before,) if isinstance(before, str) else before
-            self.variables[name] = known if value in known else (*known, value)[-8:]
+        known = () if before is None else all_of(before)
+        values = tuple([UNKNOWN if len(each) > MAX_VALUE else each for each in all_of(value)])
+        if append and known:
+            values = tuple([old + each for old in known for each in values])
+        if self.maybe or len(values) > 1:
+            self.work.spend(steps_to_build(sum(map(len, (*known, *values)))))
+            self.variables[name] = one_of(dict.fromkeys((*known, *values) if self.maybe else values))
         else:
-            self.variables[name] = value
+            self.variables[name] = values[0]
 
 
 Captured = Callable[[Substitution, ShellState], StdinSource]
@@ -148,6 +145,22 @@ def text_of(word: Word, state: ShellState, capture: Captured) -> tuple[str, Stdi
         if len(text) > MAX_VALUE * 4:
             break
     return text[: MAX_VALUE * 4], feed
+
+
+def texts_of(word: Word, state: ShellState, capture: Captured, few: int = FEW) -> tuple[tuple[str, ...], StdinSource | None]:
+    """The same for a value that is assigned: one for each value of a variable in it, as far as these are few."""
+    name = undecided((word,), state)
+    if not name or len(state.variables[name]) > few or any(isinstance(part, Substitution) for part in word):
+        text, feed = text_of(word, state, capture)
+        return (text,), feed
+    before, found, feed = state.variables[name], dict[str, None](), None
+    for value in before:
+        state.variables[name] = value
+        texts, given = texts_of(word, state, capture, few // len(before))
+        feed = feed or given
+        found.update(dict.fromkeys(texts))
+    state.variables[name] = before
+    return tuple(found), feed
 
 
 def undecided(words: Iterable[Word], state: ShellState) -> str:
@@ -300,7 +313,11 @@ def _looked_up(name: str, state: ShellState) -> str | None:
         return None if inner is None or not inner.isidentifier() else _looked_up(inner, state)
     if name in state.variables:
         value = state.variables[name]
-        return value if isinstance(value, str) else " ".join(value)
+        if isinstance(value, str):
+            return value
+        text = in_one(value)
+        state.work.spend(steps_to_build(len(text)))
+        return text
     if name.endswith("[0]"):
         return _looked_up(name[:-3], state)
     if name.isdigit() or name in "@*":

@@ -1,0 +1,63 @@
+"""The values that a variable of the shell may have: one, or several if they depend on conditions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import UNKNOWN
+
+Value = str | tuple[str, ...]
+"""The value of a variable; several if it depends on a condition."""
+
+MAX_VALUE = 8_192
+MAX_CHOICES = 8
+"""Values of one variable."""
+
+FEW = 4
+"""Values that a variable gets by those of others. If there were more, it gets all of them as one."""
+
+_LONG = 200
+"""Characters of several values from which on words are left out that stand where they stood before."""
+
+
+def all_of(value: Value) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value
+
+
+def one_of(values: dict[str, None]) -> Value:
+    """A variable with one of these values. If they are many, the first and the last ones are kept, and what is between them
+    as one value."""
+    if len(values) == 1:
+        return next(iter(values))
+    first, *others = values
+    if len(values) <= MAX_CHOICES:
+        return first, *others
+    between = in_one(tuple(others[: 2 - MAX_CHOICES]))
+    return first, between if len(between) <= MAX_VALUE else UNKNOWN, *others[2 - MAX_CHOICES :]
+
+
+@lru_cache(maxsize=32)
+def in_one(values: tuple[str, ...]) -> str:
+    """All values as one text. Those that grew out of each other (`x="$x $y"`) are in it once: it would double each time."""
+    text = " ".join(values)
+    if len(text) <= _LONG or _SYNTAX.search(text):
+        return text
+    return " ".join(_pairs(_UNKNOWNS.sub(UNKNOWN, text).split()))
+
+
+_SYNTAX = lazy_re.compile(r"[;|&(){}<>$`'\"\\\n#]")
+_UNKNOWNS = lazy_re.compile(rf"{UNKNOWN}(?>(?:[ \t]++{UNKNOWN})+)(?!\S)")
+"""Words that are unknown, in a row: together they are as unknown as one."""
+
+
+def _pairs(words: list[str]) -> list[str]:
+    """Without words that stand where they stood before: behind the same word and before the same one."""
+    seen = set[tuple[str, str]]()
+    kept = [True, *[False] * len(words)]
+    for at, pair in enumerate(pairwise(words)):
+        if pair not in seen:
+            seen.add(pair)
+            kept[at] = kept[at + 1] = True
+    return [word for word, is_kept in zip(words, kept, strict=False) if is_kept]
