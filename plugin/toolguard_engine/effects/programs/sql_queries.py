@@ -16,12 +16,15 @@ _QUERY = lazy_re.compile(
     r"(?:select|show|describe|desc|with|values|explain(?! analy[sz]e| \()|pragma (?:table|index|page)_\w+)\b"
 )
 _META = {
-    "psql": lazy_re.compile(r"\\(?:l|list|d[a-zA-Z]{0,3}|conninfo|x|timing)[S+]{0,2}(?: [\w.*\"]{1,80})?"),
+    "psql": lazy_re.compile(
+        r"\\(?:l|list|d(?!(?:e[suw]|Rs)S?\+)[a-zA-Z]{0,3}|conninfo|x|timing)[S+]{0,2}(?: [\w.*\"]{1,80})?"
+    ),
     "sqlite3": lazy_re.compile(
         r"\.(?:tables|schema|indexes|indices|databases|dbinfo|headers? on|mode \w{1,12})(?: [\w%]{1,60})?"
     ),
 }
-_FUNCTION = lazy_re.compile(r"\b([a-z_]\w{0,60})\s?\(")
+_BEFORE_BRACKET = lazy_re.compile(r"([\w.\"`\]]{1,200})\s{0,200}\(")
+"""The whole name, also if it is in quotes or one of a schema: others can define a function `x.length`."""
 _HARMLESS = word_set(
     "and as any all between by case distinct else except exists filter from having in intersect join not on or order "
     "over partition select then union using values when where with is like limit abs avg cast ceil ceiling "
@@ -42,7 +45,14 @@ _SECRET = lazy_re.compile(
     r"(?i)passw|passwd|passphrase|authentication_string|secret|token|credential|rolpass|pg_shadow|pg_authid|api_?key|private"
     r"|cookie|salt|hash|user_mapping|umoptions|srvoptions|subscription|conninfo|plugin_data|global_priv|\bgrants\b"
 )
-_EVERYTHING = lazy_re.compile(r"(?:select|,|\.|distinct) ?\*")
+_EVERYTHING = lazy_re.compile(
+    r"(?:select|,|\.|distinct) ?\*|(?<!\()\* ?(?:[,)]|from\b|\Z)|(?:[(]|\b(?:all|distinct|union|as)\b) ?table "
+)
+"""Columns that the statement does not name."""
+_ROW = lazy_re.compile(r"(?:\bselect |\bdistinct |\ball |[,(|] ?)([a-z_]\w{0,60})(?= ?(?:[,)|]|::|\bas\b|\bfrom\b|\Z))")
+_TABLE = lazy_re.compile(r"(?:\b(?:from|join) |, ?)(?:only )?(?:\w{1,60}\.){0,2}(\w{1,60})(?: (?:as )?(\w{1,60}))?")
+_TABLES_OF_FILES = lazy_re.compile(r"\b(?:fsdir|lsdir|zipfile|csv|sqlite_dbpage)\b")
+"""Tables of sqlite3 that are files: their arguments may be in the condition."""
 _OF_PEOPLE = lazy_re.compile(
     r"(?i)user|account|auth|login|member|session|config|setting|option|key|secret|customer|person|priv"
 )
@@ -69,6 +79,8 @@ def only_queries(program: ProgramRun, where: Where) -> bool:
 
 def _is_database(path: str, program: ProgramRun, where: Where) -> bool:
     file = path.removeprefix("file:").partition("?")[0] if path.startswith("file:") else path
+    if file != path and (file.startswith("//") or "%" in file):
+        return False
     if file == ":memory:":
         return True
     full = normal(file, where, program.cwd)
@@ -84,7 +96,8 @@ def _only_queries(text: str, name: str) -> bool:
     meta = _META.get(name)
     if meta is not None and meta.fullmatch(text.strip()):
         return True
-    if _AMBIGUOUS.search(text) or ("'" in text and ('"' in text or "`" in text)):
+    quotes = '"`[' if name == "sqlite3" else '"`'
+    if _AMBIGUOUS.search(text) or ("'" in text and any(quote in text for quote in quotes)):
         return False
     parts = [part.strip() for part in sql.bare(text).split(";")]
     return all(_is_query(part, name) for part in parts if part) and any(parts)
@@ -97,6 +110,14 @@ def _is_query(statement: str, name: str) -> bool:
     low = statement.lower()
     if "\\" in low or _QUERY.match(low) is None or sql.may_change(low):
         return False
-    if _EVERYTHING.search(low) and _OF_PEOPLE.search(low):
+    if _OF_PEOPLE.search(low) and (_EVERYTHING.search(low) or (name == "psql" and _has_rows(low))):
         return False
-    return all(each in _HARMLESS for each in _FUNCTION.findall(low))
+    if name == "sqlite3" and _TABLES_OF_FILES.search(low):
+        return False
+    return all(each in _HARMLESS for each in _BEFORE_BRACKET.findall(low))
+
+
+def _has_rows(statement: str) -> bool:
+    """Whether a value is the name of a table, which PostgreSQL takes for the whole row."""
+    tables = {name for found in _TABLE.findall(statement) for name in found if name}
+    return any(value in tables for value in _ROW.findall(statement))
