@@ -115,10 +115,21 @@ class FileWatch:
         running = _Running(reading, frozenset(), judged, process=process)
         effects = (*reading.tool_effects, *chain(*reading.command_effects))
         if self._reader is not None and (any(map(_may_replace, effects)) or _is_git(reading)):
-            asked = [each.path for each in running.found if each.kind != "removed"]
-            running.there = frozenset(asked) - frozenset(self._reader.missing(asked))
-            running.folders = frozenset(self._reader.folders([each.path for each in running.found if each.kind in _LANDS]))
+            self._look(running, self._reader)
         self._begun.append(running)
+
+    def _look(self, running: _Running, reader: FileReader) -> None:
+        """What is there before the call runs. What an agent is known to have created stays so, whatever is there."""
+        puts = [each for each in running.found if each.kind != "removed"]
+        paths = frozenset(each.path for each in puts)
+        unknown = [path for path in paths if not self._is_created(path)]
+        running.there = paths - frozenset(reader.missing(unknown)) if unknown else paths
+        if landing := [each.path for each in puts if each.kind in _LANDS and each.path in running.there]:
+            running.folders = frozenset(reader.folders(landing))
+
+    def _is_created(self, path: str) -> bool:
+        record = self._memory().exactly(path)
+        return record is not None and record.created
 
     def may_begin(self, reading: CallReading) -> None:
         """A person is asked whether a call may run, and the gateway runs it without asking again."""
