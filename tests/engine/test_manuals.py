@@ -68,6 +68,7 @@ def read(command: str) -> list[str]:
         ("ag -A x f", "| --after | pattern=x input=f"),
         ("sed -lE p f", "| -l --regexp-extended | script=p input=f"),
         ("sed -l5 p f", "| -l=5 | script=p input=f"),
+        ("jq --arg a .b --argjson c 1 .d f", "| --arg=a --arg=.b --argjson=c --argjson=1 | script=.d input=f"),
         ("kill -9 -1", "| --signal=9 | process=-1"),
         ("kill -HUP 5", "| --signal=HUP | process=5"),
         ("kill -s 0 5 -l", "| --signal=0 | process=5 process=-l"),

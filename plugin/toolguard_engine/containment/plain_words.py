@@ -6,7 +6,6 @@ made a link, or still change what is there. So what a plain tool is named must l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from toolguard_engine import lazy_re
@@ -15,6 +14,7 @@ from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.places import normal
+from toolguard_engine.effects.manuals.command_words import GivenOption
 
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a name
 _TEMPORARY: Final = ("/tmp", "/var/tmp", "/private/tmp", _SHARED_MEMORY, "/run/user", "/var/folders")  # noqa: S108 - names
@@ -26,8 +26,12 @@ _PLAIN_SCRIPT: Final = lazy_re.compile(
 )
 """What a script of `sed` may be that reads and writes no other file and runs nothing."""
 
-_FOLLOWING: Final = frozenset("LRH")
-"""Letters of options with which a search follows links, or reads all that lies below."""
+_FOLLOWS: Final = lazy_re.compile(r"--(?:deref|recursive|follow)|-(?!-)[^LRH]{0,200}[LRH]")
+"""Options with which a search follows links, or reads all that lies below."""
+
+_UNSAFE: Final = frozenset({"reopens", "stores"})
+_FURTHER: Final = frozenset({"config", "exclude-from", "folder", "input", "names", "output", "pattern-from", "script-from"})
+"""Roles of options whose value is a further file, or a program in one."""
 
 
 def are_out_of_reach(reading: CallReading, plain: frozenset[str]) -> bool:
@@ -44,43 +48,21 @@ def _are_redirections(program: ProgramRun, reading: CallReading) -> bool:
 
 
 def _are_words(program: ProgramRun, reading: CallReading) -> bool:
-    tools = room_tables.load().tools
+    tools, words = room_tables.load().tools, program.words
     if program.name in tools.no_files:
         return True
-    if program.name not in tools.listing and any(map(_follows, program.argv[1:])):
+    if program.name not in tools.listing and any(map(_FOLLOWS.match, program.argv[1:])):
         return False
-    letters = tools.files_in.get(program.name, "")
-    if any(_NAMES_FILE.match(word) or _has_letter(word, letters) for word in program.argv[1:]):
+    if any(map(_NAMES_FILE.match, program.argv[1:])) or any(map(_names_file, words.given)):
         return False
-    if program.name == "sed" and not all(_PLAIN_SCRIPT.fullmatch(word.text) for word in program.words.named("script")):
+    if program.name == "sed" and not all(_PLAIN_SCRIPT.fullmatch(word.text) for word in words.named("script")):
         return False
-    return all(_lies_out_of_reach(word, program, reading) for word in _operands(program))
+    texts = {id(word) for word in words.named("pattern", "script")}
+    return all(_lies_out_of_reach(word.text, program, reading) for word in words.operands if id(word) not in texts)
 
 
-def _has_letter(word: str, letters: str) -> bool:
-    return word[:1] == "-" and word[1:2] != "-" and not set(letters).isdisjoint(word[1:])
-
-
-def _follows(word: str) -> bool:
-    if word.startswith("--"):
-        return word.startswith(("--deref", "--recursive", "--follow"))
-    return word[:1] == "-" and not _FOLLOWING.isdisjoint(word[1:])
-
-
-def _operands(program: ProgramRun) -> Iterator[str]:
-    """The words that may be files: neither options and their values nor patterns."""
-    tools, words = room_tables.load().tools, program.words
-    patterns = {id(word) for word in words.named("pattern", "script")}
-    valued = tools.valued.get(program.name, "")
-    skipped = 1 if program.name in tools.script_first else 0
-    for word in words.operands:
-        before = program.argv[word.at - 1] if 0 < word.at < len(program.argv) else ""
-        if id(word) in patterns or (before[:1] == "-" and before[1:2] != "-" and before[-1:] in valued and valued):
-            continue
-        if skipped:
-            skipped -= 1
-            continue
-        yield word.text
+def _names_file(option: GivenOption) -> bool:
+    return option.entry.role in _FURTHER or not _UNSAFE.isdisjoint(option.entry.traits)
 
 
 def _lies_out_of_reach(word: str, program: ProgramRun, reading: CallReading) -> bool:

@@ -45,9 +45,6 @@ class _Ssh(msgspec.Struct):
 class _Tools(msgspec.Struct):
     no_files: frozenset[str]
     listing: frozenset[str]
-    script_first: frozenset[str]
-    valued: Mapping[str, str]
-    files_in: Mapping[str, str]
 
 
 class RoomTables(msgspec.Struct):

@@ -28,9 +28,6 @@ _DELETES = lazy_re.compile(
 _MERGES = lazy_re.compile(r"\s{0,99}\.\s{0,99}[+*]\s{0,99}(\{.{0,4000}\})\s{0,99}", re.DOTALL)
 _ONE_PATH = lazy_re.compile(_PATH)
 _VARIABLE = lazy_re.compile(r"\$(\w{1,60})")
-_PLAIN = lazy_re.compile(
-    r"-[cSMCrae]{1,6}|--(?:compact-output|sort-keys|monochrome-output|raw-output|tab|ascii-output|exit-status)"
-)
 _KEY = lazy_re.compile(rf"({_STRING})|([{{,]\s{{0,9}})([A-Za-z_]\w{{0,200}})(?=\s{{0,9}}:)")
 _SIGNS = lazy_re.compile(rf"{_STRING}|[()\[\]{{}}|]")
 
@@ -57,18 +54,15 @@ def _given(text: str, *, is_json: bool) -> Any:
 
 
 def _words(program: ProgramRun) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    words, values, plain = list(program.argv[1:]), dict[str, Any](), list[str]()
-    while words:
-        word = words.pop(0)
-        if word in ("--arg", "--argjson") and len(words) > 1:
-            name = words.pop(0)
-            values[name] = _given(words.pop(0), is_json=word == "--argjson")
-        elif word == "--indent" and words:
-            words.pop(0)
-        elif word.startswith("-") and not _PLAIN.fullmatch(word):
-            raise _Unclear
-        elif not word.startswith("-"):
-            plain.append(word)
+    words = program.words
+    sets = [each for each in words.given if each.entry.name in ("--arg", "--argjson")]
+    if words.unknown or not all("harmless" in each.entry.traits or each in sets for each in words.given):
+        raise _Unclear
+    values = {
+        name.value.text: _given(text.value.text, is_json=text.entry.name == "--argjson")
+        for name, text in zip(sets[::2], sets[1::2], strict=True)
+    }
+    plain = [word.text for word in words.operands if word.text != "-"]
     if not plain or UNKNOWN in plain[0] or len(plain[0]) > MAX_PROGRAM:
         raise _Unclear
     return plain[0], values, tuple(plain[1:])

@@ -18,6 +18,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.facts.graphql_requests import takes_away
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.programs import effect_on, secrets_read, sent_data, sql, web_targets
 
 SECRET = "$secret"  # noqa: S105 - a name
@@ -247,7 +248,7 @@ def output_of(argv: Iterable[str]) -> StdinSource:
     """What a program prints, as something that is written or sent."""
     words = tuple(argv)
     name = words[0].rpartition("/")[2] if words else ""
-    files = tuple(word for word in words[1:] if word[:1] != "-") if name in _PRINTERS else ()
+    files = option_parser.plain(words).texts if name in _PRINTERS else ()
     return StdinSource(None, (name,) if name else (), files)
 
 

@@ -28,6 +28,7 @@ from toolguard_engine.effects.languages.python_values import (
 )
 from toolguard_engine.effects.languages.script_loops import endless
 from toolguard_engine.effects.languages.script_tokens import Syntax, Token, Tokens
+from toolguard_engine.effects.manuals import find_expression, option_parser
 from toolguard_engine.model.work_limit import steps_to_build
 
 MAX_STEPS = 16_000
@@ -235,7 +236,7 @@ ENVIRONMENT = Unknown(kind="environment", sources=(FROM_ENVIRONMENT,))
 
 
 def _all_unknown(deed: Deed) -> bool:
-    words = [word for word in deed.argv[1:] if word[:1] != "-"] + [each.target for each in deed.redirects]
+    words = (*option_parser.plain(deed.argv).texts, *(each.target for each in deed.redirects))
     return not any(word.strip(UNKNOWN + "./") for word in (*words, deed.text, deed.target))
 
 
@@ -292,9 +293,11 @@ def printed(command: str) -> Value:
         argv = shlex.split(command[:2_000])
     except ValueError:
         argv = command.split()
-    if argv[:1] == ["find"] and len(argv) > 1 and argv[1][:1] != "-":
-        named = argv.index("-name") + 1 if "-name" in argv[:-1] else 0
-        return f"{argv[1].rstrip('/')}/**" + (f"/{argv[named]}" if named else "")
+    if argv[:1] == ["find"]:
+        folders, tests = find_expression.split(tuple(argv))
+        named = tests.index("-name") + 1 if "-name" in tests[:-1] else 0
+        if folders:
+            return f"{folders[0].rstrip('/')}/**" + (f"/{tests[named]}" if named else "")
     if argv[:1] == ["ls"]:
         return "*"
     made = output_of(argv)

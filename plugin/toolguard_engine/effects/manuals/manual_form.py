@@ -22,6 +22,7 @@ One line of `options` has all spellings of an option, then what its value is, th
 - `--x[=]` takes only a value that is attached.
 - `--x=?` takes a value that is attached, or the next word unless that is an option.
 - `--x=#` takes a value that is attached, or the next word if that is a number.
+- `--x==` takes two values, as in `jq --arg name value`.
 - `--x=...` takes all words up to the next option; `--x=exclude...` says what they are.
 - Traits (`TRAITS`) say what an option changes, such as `rehearses`: nothing is done.
 
@@ -44,9 +45,9 @@ from typing import Any, Literal
 
 import msgspec
 
-Takes = Literal["nothing", "value", "attached", "maybe", "number", "many"]
-"""Whether an option takes no value, one value, only an attached value, the next word unless that is an option, the next word
-if that is a number, or all words up to the next option."""
+Takes = Literal["nothing", "value", "pair", "attached", "maybe", "number", "many"]
+"""Whether an option takes no value, one value, two, only an attached value, the next word unless that is an option, the next
+word if that is a number, or all words up to the next option."""
 
 Form = Literal["getopt", "long", "switches"]
 
@@ -66,7 +67,7 @@ TRAITS = frozenset({
     "server-names", "names-stdin", "absolute", "relative", "in-place", "operand", "forced", "wiped",
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
     "filters", "joins", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses", "ends", "ordinary",
-    "harmless", "makes-folders", "places", "mounts", "asks",
+    "harmless", "makes-folders", "places", "mounts", "asks", "stores", "reopens",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
@@ -80,7 +81,8 @@ and no contents; `tells-paths`: prints the paths of all files below; `instead`: 
 as it stands; `chooses`: processes by something else than their names; `ends`: no option follows its value; `ordinary`:
 changes neither the connection nor the address; `harmless`: the program does no more with it than without; `makes-folders`:
 another machine chooses the folders of the files as well; `places`: its value is a folder that packages are installed into;
-`mounts`: its value begins with a folder that a container gets; `asks`: the program only shows its help or its version. Of
+`mounts`: its value begins with a folder that a container gets; `stores`: its value is a folder for temporary files;
+`reopens`: opens its files by their names again and again; `asks`: the program only shows its help or its version. Of
 `find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test
 does."""
 
@@ -243,6 +245,8 @@ def _option(line: str) -> OptionEntry:
         spelled, role, takes = spelled[:-1], role.removesuffix("]"), "attached"
     elif role.endswith("?"):
         role, takes = role.removesuffix("?"), "maybe"
+    elif role == "=":
+        role, takes = "", "pair"
     elif role == "#":
         role, takes = "", "number"
     elif role.endswith("..."):

@@ -344,6 +344,10 @@ class _OptionReader:
             if at == start:
                 self._add(entry, _NONE, word)
             return at + (self.argv[at : at + 1] == ("@",))  # it ends the words of `zip -x a b @`
+        if entry.takes == "pair":
+            for after in range(at, min(at + _PAIR, len(self.argv))):
+                self._add(entry, ParsedWord(self.argv[after], after), word, valued=True)
+            return at + _PAIR
         if at < len(self.argv) and _takes_next(entry, self.argv[at]):
             self._add(entry, ParsedWord(self.argv[at], at), word, valued=True)
             return at + 1

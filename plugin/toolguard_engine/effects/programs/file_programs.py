@@ -314,15 +314,10 @@ def _discards(program: ProgramRun) -> Iterator[Effect]:
 
 def _cleaned(program: ProgramRun, where: Where) -> Effect:
     """The folder whose untracked files `git clean` removes; unknown where other words may choose it."""
-    match program.argv[1:]:
-        case ["clean", *rest]:
-            folder = "."
-        case ["-C", folder, "clean", *rest] if folder:
-            pass
-        case _:
-            folder, rest = UNKNOWN, []
-    if any(word[:1] != "-" for word in rest):
-        folder = UNKNOWN
+    words = program.words
+    folders = [value.text for value in words.values("-C") if value.at < words.verb_at]
+    known = words.verb == "clean" and words.verb_at == 1 + 2 * len(folders) and len(folders) < 2 and all(folders)  # noqa: PLR2004 - `-C folder`
+    folder = "".join(folders) or "." if known and not words.operands and not words.has("-e") else UNKNOWN
     return effect_on("discard", normal(folder, where, program.cwd), program, where, ["recursive"])
 
 

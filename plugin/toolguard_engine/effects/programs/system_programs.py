@@ -22,7 +22,7 @@ from toolguard_engine.effects.programs import (
 from toolguard_engine.effects.programs.routine_administration import routine
 
 _NONE: frozenset[str] = frozenset()
-_OCTAL = lazy_re.compile(r"[+=-]?[0-7]{1,5}\Z")
+_OCTAL = lazy_re.compile(r"([+=-]?)([0-7]{1,5})\Z")
 _OPENS_TO_ALL = lazy_re.compile(r"(?:^|,)[ug]{0,2}[oa][ugoa]{0,3}[+=][rxXst]{0,5}w")
 _SETS_ID = lazy_re.compile(r"[+=][rwxXt]{0,5}s")
 _WRITE_BIT, _ID_BITS, _ALL_BITS = 0o2, 0o6000, 0o777
@@ -64,9 +64,9 @@ def _changed(words: CommandWords, named: Sequence[str]) -> Sequence[str]:
 
 
 def _mode_flags(mode: str) -> Iterator[str]:
-    if _OCTAL.match(mode):
-        bits = int(mode.lstrip("+=-"), 8)
-        if mode[:1] == "-":
+    if octal := _OCTAL.match(mode):
+        sign, bits = octal[1], int(octal[2], 8)
+        if sign == "-":
             if bits & _ALL_BITS == _ALL_BITS:
                 yield "none"
             return
@@ -74,7 +74,7 @@ def _mode_flags(mode: str) -> Iterator[str]:
             yield "world-writable"
         if bits & _ID_BITS:
             yield "setuid"
-        if not bits and mode[:1] != "+":
+        if not bits and sign != "+":
             yield "none"
         return
     mode = mode[:64]

@@ -114,11 +114,13 @@ def _of_call(name: str, words: list[str]) -> Iterator[str]:
                 yield _cmake_command(words[at + 1 : end])
 
 
+_CMAKE_TOOLS = {"rm": ["rm"], "remove": ["rm"], "remove_directory": ["rm", "-r"], "copy": ["cp"], "env": ["env"]}
+
+
 def _cmake_command(words: list[str]) -> str:
-    if words[:2] == ["${CMAKE_COMMAND}", "-E"]:
-        tool, rest = "".join(words[2:3]), words[3:]
-        real = {"rm": ["rm"], "remove": ["rm"], "remove_directory": ["rm", "-r"], "copy": ["cp"], "env": ["env"]}
-        words = [*real.get(tool, [":"]), *rest]
+    match words:
+        case ["${CMAKE_COMMAND}", "-E", tool, *rest]:
+            words = [*_CMAKE_TOOLS.get(tool, [":"]), *rest]
     return " ".join(map(_word, words))
 
 

@@ -44,12 +44,9 @@ def _closed(text: str) -> str:
 
 def _of_jq(program: ProgramRun, script: str) -> Iterator[str]:
     """Strings as lines, and keys with their values as JSON has them: `.scripts.x = "y"`, `{x: "y"}`."""
-    argv = program.argv
-    for at, word in enumerate(argv[:-2]):
-        if word in ("--arg", "--argjson"):
-            script = next((each for each in argv[at + 3 :] if each[:1] != "-" and f"${argv[at + 1]}" in each), script)
-            value = json.dumps(argv[at + 2][:MAX_PROGRAM])
-            script = script[:MAX_PROGRAM].replace(f"${argv[at + 1]}", value)[:MAX_PROGRAM]
+    given = [value.text for value in program.words.values("--arg", "--argjson")]
+    for name, text in zip(given[::2], given[1::2], strict=False):
+        script = script.replace(f"${name}", json.dumps(text[:MAX_PROGRAM]))[:MAX_PROGRAM]
     yield from (f'"{found[1]}": {found[2]}' for found in _ASSIGNED.finditer(script))
     if _KEY.search(script):
         yield _KEY.sub(r'"\1"', script).replace('""', '"')

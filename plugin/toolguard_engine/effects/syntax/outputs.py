@@ -31,8 +31,7 @@ _GATEWAY = frozenset({"openclaw", "clawdbot"})
 """The gateway's program. Its real folder is protected wherever it is, so a usual one stands for it."""
 
 _GLOBAL_FOLDERS = {
-    ("root",): _MODULES, ("list", "-p"): _MODULES, ("ls", "-p"): _MODULES, ("dir",): f"{_PREFIX}/lib", ("prefix",): _PREFIX,
-    ("bin",): _BIN, ("pm", "bin"): _BIN,
+    ("root",): _MODULES, ("dir",): f"{_PREFIX}/lib", ("prefix",): _PREFIX, ("bin",): _BIN, ("pm", "bin"): _BIN,
 }  # fmt: skip
 _PREFIX_ASKED = frozenset({("config", "get", "prefix"), ("get", "prefix"), ("c", "get", "prefix")})
 _GLOBALLY = lazy_re.compile(r"-g|--global(?:=true)?|global|--location=global")
@@ -252,7 +251,13 @@ def _packages(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG
     words = tuple(word for word in program.argv[1:] if not _GLOBALLY.fullmatch(word))
     if words in _PREFIX_ASKED:
         return _PREFIX
-    return _GLOBAL_FOLDERS.get(words) if len(words) < len(program.argv) - 1 else None
+    if len(words) == len(program.argv) - 1:
+        return None
+    match words:
+        case ("list" | "ls", "-p"):
+            return _MODULES
+        case _:
+            return _GLOBAL_FOLDERS.get(words)
 
 
 def _mktemp(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature

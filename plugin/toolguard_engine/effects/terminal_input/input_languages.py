@@ -295,7 +295,7 @@ def _may_consume(program: ProgramRun) -> bool:
     """Whether a program may consume the lines that are typed next."""
     if program.stdin is None or program.stdin.text != f"{_PROBE}\n":
         return program.name == _PROBE
-    operands = sum(1 for each in program.argv[1:] if each[:1] != "-")
+    operands = sum(1 for text in program.words.texts if text != "-")
     if (program.name in _FILTERS and not operands) or (program.name in _FILTERS_BY and operands < 2):  # noqa: PLR2004 - what, and a file
         return True
     return (
