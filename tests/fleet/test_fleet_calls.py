@@ -134,6 +134,39 @@ def test_what_the_owner_of_the_database_writes_lets_nothing_run(desk: FleetDesk,
     assert (refused.outcome, refused.entry.nonce) == ("expired", held.nonce)
 
 
+@pytest.mark.parametrize(("ago", "events"), [("1 hour", ["hold", "forged"]), ("0", ["hold"])], ids=["long ago", "just now"])
+def test_the_log_says_nothing_of_a_use_that_was_not_here(
+    desk: FleetDesk, database: FleetDatabase, ago: str, events: list[str]
+) -> None:
+    held = desk.present().entry
+    database.owner().execute(
+        """
+        WITH gone AS (DELETE FROM fleet.held WHERE nonce = %s RETURNING *, clock_timestamp() - %s::interval AS used)
+        INSERT INTO fleet.held_closed (gateway, nonce, binding, session, requester, digest, entry, attempt, need, need_teams,
+            wait, approval_window, created, expires, day, status, decided, who, place, why)
+        SELECT gateway, nonce, binding, session, requester, digest, entry, attempt, need, need_teams,
+            wait, approval_window, created, expires, (used AT TIME ZONE 'UTC')::date, 'used', used, 'anna', 'fleet', ''
+        FROM gone""",
+        (held.nonce, ago),
+    )
+    for _ in range(2):
+        assert [entry.status for entry in desk.calls.entries()] == ["used"]
+    assert desk.events() == events
+
+
+def test_the_next_engine_says_that_a_call_ran(desk: FleetDesk, anna: Approver, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = desk.present().entry
+    anna.approve(held.nonce)
+    with monkeypatch.context() as broken:
+        broken.setattr(FleetHeldCalls, "_note", lambda *_, **__: None)
+        assert desk.present().outcome == "used"
+    assert desk.events() == ["hold"]
+    desk.client.close()
+    desk.start()
+    desk.calls.entries()
+    assert desk.events() == ["hold", "approve", "consume"]
+
+
 def test_an_entry_that_was_changed_is_not_ours(desk: FleetDesk, database: FleetDatabase) -> None:
     held = desk.present().entry
     change = "UPDATE fleet.held SET entry = convert_to(replace(convert_from(entry, 'UTF8'), 'rm -rf', 'ls'), 'UTF8')"

@@ -56,6 +56,9 @@ RETRY_SECONDS = 5.0
 MAX_FORGED_LINES = 20
 """Of one look: the database must not be able to fill the audit log."""
 
+MARK_SECONDS = 60.0
+"""Within which an approval that the database gives out is marked as used here, or is not used."""
+NOT_HERE = "the fleet's database says that it was used, but its call did not run on this machine"
 CHANGED = "it shows a different call"
 UNSEEN = "what it touches cannot be compared with what was approved, because the file system does not answer"
 TOO_MANY = "it names more than can be compared, so no approval covers it; make it in smaller parts"
@@ -345,12 +348,23 @@ class FleetHeldCalls:
         now = time.time()
         for entry in others[:MAX_FORGED_LINES]:
             self._log.forged(entry, "the fleet's database returned it, but this gateway did not create it", now)
-        self._log.take(found)
+        self._log.take(entry for entry in found if entry.status != "used" or self._ran_here(entry, now))
         self._known = {entry.nonce: entry for entry in found}
         self._wait()
         with suppress(StoreError):
             self.write_log()
         return found
+
+    def _ran_here(self, entry: HeldCall, now: float) -> bool:
+        """Whether the log may say that this approval was used. One that another process of this machine uses just now is
+        marked in a moment."""
+        try:
+            ran = self._setup.marks.has(entry.nonce)
+        except StoreError:
+            return False  # the next look finds out
+        if not ran and now - entry.decided > MARK_SECONDS:
+            self._log.forged(entry, NOT_HERE, now)
+        return ran
 
     def look(self) -> tuple[list[HeldCall], list[HeldCall]]:
         return self._asked()

@@ -51,6 +51,11 @@ class LocalMarks:
             elif before != attempt.hex():
                 raise UsedBeforeError("it was used on this machine before")
 
+    def has(self, nonce: str) -> bool:
+        """Whether the call of this approval ran here."""
+        with self._opened():
+            return nonce in self._marks
+
     def give_back(self, nonce: str, attempt: bytes) -> None:
         """Another attempt may use it. To be called when the database has taken it back."""
         with self._opened() as handle:
