@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
+import yaml
+
+from tables import each_row
+from test_release import script
 from test_structure import COMMAND_LINE, ENGINE, FLEET
-from toolguard_cli.commands.command_table import RootGroup
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 README_LIMIT = 8_000
 
 
@@ -43,20 +47,91 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_every_page_is_reachable_from_the_readme() -> None:
-    linked = set(re.findall(r"\]\(([^)\s#]+)", (ROOT / "README.md").read_text("utf-8")))
-    pages = {str(page.relative_to(ROOT)) for page in PAGES} - {"README.md"}
-    assert pages - linked == set()
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        linked = {(page.parent / name).resolve() for name in re.findall(r"\]\(([^)\s#]+\.md)", page.read_text("utf-8"))}
+        waiting += [each for each in linked - reached if each in PAGES]
+    assert set(PAGES) - reached == set()
 
 
-def test_quoted_commands_exist() -> None:
-    known = set(RootGroup.table)
-    quoted = {
-        (page.name, command)
-        for page in PAGES
-        for command in re.findall(r"(?:`|^ {4})toolguard ([a-z][a-z-]*)", page.read_text("utf-8"), re.MULTILINE)
+def test_commands_exist_with_their_options_and_arguments() -> None:
+    commands = script("doc_commands")
+    shown = [each for page in PAGES for each in commands.commands(page) if page.name != "CHANGELOG.md"]
+    assert {each.page for each in shown} > {"README.md", "quickstart.md", "troubleshooting.md"}
+    assert [(each.page, each.text, why) for each in shown if (why := commands.wrong(each))] == []
+
+
+@each_row(
+    ("text", "where", "why"),
+    [
+        ("toolguard nosuch", "block", "no such command: nosuch"),
+        ("toolguard config nosuch", "sentence", "no such command: nosuch"),
+        ("toolguard pending --nosuch", "sentence", "No such option: --nosuch"),
+        ("toolguard grant make --for", "sentence", "requires an argument"),
+        ("toolguard revoke", "block", "Missing"),
+        ("toolguard revoke", "sentence", ""),
+        ("toolguard pending 3fa9 3fa9", "block", "unexpected extra argument"),
+        ("toolguard config set mode shadow", "block", ""),
+    ],
+)
+def test_what_is_wrong_with_a_command(text: str, where: str, why: str) -> None:
+    commands = script("doc_commands")
+    found = commands.wrong(commands.Shown("x.md", text, whole=where == "block"))
+    assert (why.lower() in found.lower()) if why else not found
+
+
+def test_what_counts_as_a_command(tmp_path: Path) -> None:
+    page = tmp_path / "x.md"
+    page.write_text(
+        "Run `toolguard pending`, then:\n\n    toolguard deny 3fa9   # refuses it\n    ls | toolguard x\n\n"
+        "```\n$ toolguard grants && true\ntoolguard is a guard\n```\ntoolguard is a guard\n"
+    )
+    found = [(each.text, each.whole) for each in script("doc_commands").commands(page)]
+    assert found == [
+        ("toolguard pending", False),
+        ("toolguard deny 3fa9", True),
+        ("toolguard grants", True),
+        ("toolguard is a guard", True),
+    ]
+
+
+def test_the_site_has_every_page() -> None:
+    site = yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), yaml.BaseLoader)  # noqa: S506 - it makes texts only
+    entries, named = [site["nav"]], []
+    while entries:
+        entry = entries.pop()
+        if isinstance(entry, str):
+            named.append(entry)
+        else:
+            entries += entry if isinstance(entry, list) else entry.values()
+    beside = set(script("docs").BESIDE)
+    assert {name for name in named if name not in beside} == {
+        str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")
     }
-    assert quoted
-    assert {(page, command) for page, command in quoted if command not in known} == set(), known
+    assert beside < set(named)
+    assert len(named) == len(set(named))
+
+
+def test_the_checker_of_the_site_finds_broken_links(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="x"></h1><a href="b.html#y">1</a><a href="#x">2</a><a href="https://x.example">3</a>'
+    )
+    (tmp_path / "b.html").write_text('<img src="c.png"><a href="a.html#x">4</a><a href="../d.html">5</a>')
+    (tmp_path.parent / "d.html").touch()
+    wrong, elsewhere = script("docs").broken(tmp_path)
+    assert sorted(wrong) == ["a.html: b.html#y", "b.html: ../d.html", "b.html: c.png"]
+    assert elsewhere == {"https://x.example"}
+
+
+def test_the_recorded_session_is_of_the_commands_that_are_there() -> None:
+    recorder = script("record_session")
+    text = recorder.TEXT.read_text("utf-8")
+    assert re.findall(r"^\$ (.*)$", text, re.MULTILINE) == [command for command, _ in recorder.SESSION]
+    picture = html.unescape(recorder.PICTURE.read_text("utf-8")).replace("\xa0", " ")
+    assert [word for word in text.split() if word not in picture] == []
+    assert "http" not in picture.replace("http://www.w3.org/2000/svg", "").replace("https://www.textualize.io", "")
 
 
 def test_modules_that_are_named_exist() -> None:
