@@ -7,7 +7,8 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +81,21 @@ def endless_cases() -> dict[str, tuple[scripted_model.Script, int]]:
     }
 
 
+_PATIENT_ENGINE = """
+import runpy
+from toolguard_engine.server import store_queue
+
+store_queue.ANSWER_SECONDS = 4.0
+runpy.run_module("toolguard_engine", run_name="__main__")
+"""
+PATIENCE = (
+    ("engine.mjs", "SYNC_LIMIT_MS = 250;", "SYNC_LIMIT_MS = 3_000;"),
+    ("command.mjs", '"-m", "toolguard_engine"', f'"-c", {json.dumps(_PATIENT_ENGINE)}'),
+)
+"""For a file of the plugin: what stands there, and what is put there for these tests. An engine that waits for its store
+says nothing, and counts as silent after five seconds."""
+
+
 @dataclass
 class Played:
     """What one scripted conversation came to."""
@@ -143,9 +159,37 @@ def read_log(home: Home) -> list[dict[str, Any]]:
 
 
 def put_in(home: Home, *, link: bool = False) -> None:
-    """What `toolguard install` does, into this home."""
-    done = install_plugin.run(paths.Places(home.state_dir, home.config_path), link=link, dry_run=False)
+    """What `toolguard install` does, into this home. A copy is patient."""
+    places = _installed(home, link=link)
+    if not link:
+        _make_patient(places.extension)
+
+
+@contextmanager
+def as_shipped(home: Home) -> Iterator[None]:
+    """The copy is not patient, for as long as this lasts: to the commands it is the one that they would install."""
+    places = _installed(home, link=False)
+    try:
+        yield
+    finally:
+        _make_patient(places.extension)
+
+
+def _installed(home: Home, *, link: bool) -> paths.Places:
+    places = paths.Places(home.state_dir, home.config_path)
+    done = install_plugin.run(places, link=link, dry_run=False)
     assert done.exit_code == 0
+    return places
+
+
+def _make_patient(plugin: Path) -> None:
+    """Its notes and stops come, and calls are held, also where another process has the processor for seconds: the limits
+    themselves have tests that need no gateway."""
+    for name, usual, patient in PATIENCE:
+        path = plugin / name
+        text = path.read_text()
+        assert text.count(usual) == 1, f"{name} has no {usual}"
+        path.write_text(text.replace(usual, patient))
 
 
 def configure(home: Home, **settings: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway_stage import NEW_HOST, configure, once, put_in, toolguard
+from gateway_stage import NEW_HOST, as_shipped, configure, once, put_in, toolguard
 from shared_gateway import Shared
 from toolguard_cli.operations import guard_proof
 from toolguard_cli.rig import downloads, scripted_model
@@ -94,8 +94,18 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def test_a_gateway_that_has_loaded_it(shared: Shared, wait, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def shipped(shared: Shared) -> Iterator[Shared]:
+    """Its copy of the plugin is the one that `toolguard install` would install."""
+    with as_shipped(shared.home):
+        shared.forget()
+        yield shared
+        shared.forget()
+
+
+def test_a_gateway_that_has_loaded_it(shipped: Shared, wait, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gateway fills in defaults and replaces `~`; its settings are still those of its config."""
+    shared = shipped
     home, pid = shared.under(**SETTINGS).home, shared.pid
     wait(lambda: state(home) == "guarded")
     named, line = reported(home, "status")
