@@ -101,6 +101,38 @@ def test_moves_and_links_of_earlier_calls() -> None:
     assert touched("rm -rf l", made=made) == {("delete", "in-workspace")}
 
 
+@each_row(
+    ("command", "place"),
+    [
+        ("cd l && find . -delete", "in-home"),
+        ("cd l && find -type f -exec rm {} +", "in-home"),
+        ("env -C l find . -delete", "in-home"),
+        ("cd l && rsync -a --delete e/ .", "in-home"),
+        ("rsync -a --delete e/ l", "in-home"),
+        ("cd l && python3 -c \"import shutil; shutil.rmtree('.')\"", "in-home"),
+        ("find -L l -delete", "in-home"),
+        ("find -H l -type f -exec rm {} +", "in-home"),
+        ("fd . l -x rm", "in-home"),
+        ("rm -rf l/../docs", "in-home"),
+        ("cd l && rm -rf ../docs", "in-home"),
+        ("find l/.. -delete", "in-home"),
+        ("rm -rf a/../l/../docs", "in-home"),
+        ("rm -rf l/../..", "home"),
+        # neighbours: the link itself, what is beside it, and folders that are no links
+        ("rm -rf l", "in-workspace"),
+        ("find l -delete", "in-workspace"),
+        ("cd a && find . -delete", "in-workspace"),
+        ("cd a && rm -rf ../docs", "in-workspace"),
+        ("rm -rf a/../docs", "in-workspace"),
+        ("find -L a -delete", "in-workspace"),
+        ("cd l/.. && rm -rf docs", "in-workspace"),  # `cd` goes by names
+    ],
+)
+def test_the_folder_behind_a_link(command: str, place: str) -> None:
+    reached = {where for kind, where in touched(command, Disk(l=f"{HOME}/photos/old")) if kind == "delete"}
+    assert reached == {place}
+
+
 def test_a_file_that_the_agent_made_is_marked() -> None:
     made = FileMemory()
     made.wrote(f"{HOME}/Documents/draft.md", FileRecord("agent", "write", created=True))

@@ -13,7 +13,7 @@ from itertools import accumulate, chain, takewhile
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import code_literals
-from toolguard_engine.effects.calls.path_owners import FOLLOWED, GLOBS
+from toolguard_engine.effects.calls.path_owners import FOLLOWED, GLOBS, goes_on
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
@@ -138,15 +138,11 @@ def _target(effect: Effect, where: Where) -> NamedTarget:
     path = ""
     if effect.target and effect.place not in ("remote", "null") and (effect.place or effect.kind in FOLLOWED):
         path = _place(normal(effect.target, where, effect.program.cwd if effect.program else ""))
-    goes_on = effect.target.endswith(("/", "/.")) or (effect.program is not None and _follows(effect.program))
     dangers = tuple(sorted((effect.flags - _MILD) | {f"not {flag}" for flag in _MILD - effect.flags}))
     is_from_file = effect.program is not None and effect.program.origin is not None
-    return NamedTarget(effect.kind, effect.target, path, dangers, effect.kind in _ON_LINK and not goes_on, is_from_file)
-
-
-def _follows(program: ProgramRun) -> bool:
-    """Whether links that the program is given are followed, also where it deletes."""
-    return program.name == "find" and program.words.has("-L", "-H", "-follow")
+    return NamedTarget(
+        effect.kind, effect.target, path, dangers, effect.kind in _ON_LINK and not goes_on(effect), is_from_file
+    )
 
 
 def _place(path: str) -> str:

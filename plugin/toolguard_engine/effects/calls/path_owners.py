@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import place_globs
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, Place, ProgramRun
 from toolguard_engine.effects.facts.places import Where, classify, normal
-from toolguard_engine.effects.programs import file_programs
+from toolguard_engine.effects.programs import file_programs, file_readers
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import FileSource, Unread
@@ -60,6 +61,7 @@ _LISTS = (".txt", ".csv", ".tsv", ".json", ".lst", ".list", ".log", ".tmp", ".sr
 TRANSCRIPT = frozenset(["transcript"])
 """Holds only for the file itself, not for what a link with its name leads to."""
 GLOBS = frozenset("*?[")
+_UP = lazy_re.compile(r"(?:\A|/)\.\.(?=/|\Z)")
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 OVERWRITES = frozenset(["overwrites"])
 THROUGH_LINK, AGENT_MADE, UNCHANGED = frozenset(["through-link"]), frozenset(["agent-made"]), frozenset(["unchanged"])
@@ -140,7 +142,8 @@ class Owners:
             yield replace(effect, place="unknown")
             return
         named = normal(effect.target, self._where, effect.program.cwd if effect.program else "")
-        true = self._followed(named, itself=effect.kind in _OF_THE_LINK and not _goes_on(effect.target))
+        behind = self._above_links(effect.target, effect.program) if ".." in effect.target and effect.program else named
+        true = self._followed(behind, itself=effect.kind in _OF_THE_LINK and not goes_on(effect))
         if effect.kind == "empty" and effect.program is None and self._may_ask_disk() and self._files.read(true) == _ABSENT:
             effect = replace(effect, kind="write")
         if effect.kind == "write" and self._overwrites(effect, true):
@@ -220,6 +223,15 @@ class Owners:
             known = target
         return known + rest
 
+    def _above_links(self, path: str, program: ProgramRun) -> str:
+        """A path in which `..` behind a link, also that of the current folder, is the folder around the link's target."""
+        while (up := _UP.search(path)) is not None and self._may_ask_disk():
+            head = normal(path[: up.start()] or ("/" if path.startswith("/") else "."), self._where, program.cwd)
+            if not head.startswith("/") or _known_part(head)[1]:
+                break
+            path = self._followed(head, itself=False).rpartition("/")[0] + (path[up.end() :] or "/")
+        return normal(path, self._where, program.cwd)
+
     def _renamed(self, path: str, *, itself: bool) -> str:
         above = path if self._names else ""
         while above not in ("", "/"):
@@ -254,8 +266,17 @@ def _reaches_far(effect: Effect) -> bool:
     return "recursive" in effect.flags or "dotfile" in effect.flags or effect.place == "system"
 
 
-def _goes_on(path: str) -> bool:
-    return path.endswith(("/", "/.")) or place_globs.GLOB.search(path) is not None
+def goes_on(effect: Effect) -> bool:
+    """Whether the folder is meant that a link leads to, also where programs otherwise mean the link: the current folder is
+    never a link."""
+    path, program = effect.target, effect.program
+    return (
+        path in ("", ".", "..")
+        or path.endswith(("/", "/.", "/.."))
+        or "mirror" in effect.flags
+        or (program is not None and file_readers.follows_given_links(program))
+        or place_globs.GLOB.search(path) is not None
+    )
 
 
 def _known_part(path: str) -> tuple[str, str]:

@@ -352,7 +352,7 @@ def _searched(effect: Effect, search: ProgramRun, where: Where) -> Effect:
         flags.add("leftover")
     return replace(
         effect,
-        target=folder,
+        target=f"{folder}/" if file_readers.follows_given_links(search) and folder != "/" else folder,
         place=kind or effect.place,
         flags=effect.flags | flags,
     )

@@ -223,6 +223,14 @@ _BROWSERS = frozenset(["places.sqlite", "Bookmarks", "Bookmarks.plist", "Login D
 _KEY_ENDS = lazy_re.compile(r"\b(?:pem|ppk|p12|pfx|pgp|kdbx|id_rsa)\b")
 
 
+def follows_given_links(program: ProgramRun) -> bool:
+    """Whether a search goes into the folder that a given link leads to."""
+    return program.name in _FD or (program.name == "find" and program.words.has("-L", "-H", "-follow"))
+
+
+_FD = program_catalogue.programs("fd")
+
+
 def search_flags(program: ProgramRun, where: Where) -> set[str]:
     """`filtered` if a search leaves something out; `rebuilt` if everything it finds can be built again; `named` if it finds
     files of one kind only, and what it starts puts them into a folder."""
