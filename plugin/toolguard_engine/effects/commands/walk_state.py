@@ -62,13 +62,14 @@ def program_name(word: str) -> str:
 def _identity(program: ProgramRun) -> tuple[object, ...]:
     """What tells programs apart, but for where they stand."""
     return (
-        program.argv, program.assigns, program.given, program.stdin, program.unset, program.via, program.cwd, program.piped,
+        program.argv, program.assigns, program.redirects, program.given, program.stdin, program.unset, program.via,
+        program.cwd, program.piped,
     )  # fmt: skip
 
 
 def _feeds_others(program: ProgramRun) -> bool:
     """Whether others may use what it prints, or read what it writes."""
-    return bool(program.redirects) or (program.piped and program.name in _TELLING)
+    return any(each.target != "/dev/null" for each in program.redirects) or (program.piped and program.name in _TELLING)
 
 
 def _observes(program: ProgramRun) -> bool:

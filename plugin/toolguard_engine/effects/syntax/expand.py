@@ -16,7 +16,7 @@ import msgspec
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.syntax.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
-from toolguard_engine.effects.syntax.variable_values import FEW, MAX_VALUE, Value, all_of, in_one, one_of
+from toolguard_engine.effects.syntax.variable_values import FEW, MAX_VALUE, Value, all_of, bounded, in_one, one_of
 from toolguard_engine.model.work_limit import WorkLimit, steps_to_build
 
 MAX_FIELDS = 256
@@ -82,9 +82,10 @@ class ShellState(msgspec.Struct):
         """Sets a variable. Under a condition it may also keep its old value."""
         before = self.variables.get(name)
         known = () if before is None else all_of(before)
-        values = tuple([UNKNOWN if len(each) > MAX_VALUE else each for each in all_of(value)])
+        values = all_of(value)
         if append and known:
             values = tuple([old + each for old in known for each in values])
+        values = tuple(map(bounded, values))
         if self.maybe or len(values) > 1:
             self.work.spend(steps_to_build(sum(map(len, (*known, *values)))))
             self.variables[name] = one_of(dict.fromkeys((*known, *values) if self.maybe else values))

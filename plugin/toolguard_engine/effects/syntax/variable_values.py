@@ -18,12 +18,27 @@ MAX_CHOICES = 8
 FEW = 4
 """Values that a variable gets by those of others. If there were more, it gets all of them as one."""
 
+_MANY_UNKNOWN = 3
+"""Unknown parts of a value from which on those in a row are one, or two words: a list that grows by them stays the same."""
+
 _LONG = 200
 """Characters of several values from which on words are left out that stand where they stood before."""
 
 
 def all_of(value: Value) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value
+
+
+def bounded(value: str) -> str:
+    """A value that a variable gets, as far as it is kept."""
+    value = _without_rows(value)
+    return value if len(value) <= MAX_VALUE else UNKNOWN
+
+
+def _without_rows(value: str) -> str:
+    if value.count(UNKNOWN) < _MANY_UNKNOWN:
+        return value
+    return _ROWS.sub(f"{UNKNOWN} {UNKNOWN}", _NEXT.sub(UNKNOWN, value))
 
 
 def one_of(values: dict[str, None]) -> Value:
@@ -41,13 +56,15 @@ def one_of(values: dict[str, None]) -> Value:
 @lru_cache(maxsize=32)
 def in_one(values: tuple[str, ...]) -> str:
     """All values as one text. Those that grew out of each other (`x="$x $y"`) are in it once: it would double each time."""
-    text = " ".join(values)
+    text = _without_rows(" ".join(values))
     if len(text) <= _LONG or _SYNTAX.search(text):
         return text
     return " ".join(_pairs(_UNKNOWNS.sub(UNKNOWN, text).split()))
 
 
 _SYNTAX = lazy_re.compile(r"[;|&(){}<>$`'\"\\\n#]")
+_NEXT = lazy_re.compile(rf"{UNKNOWN}{{2,}}")
+_ROWS = lazy_re.compile(rf"(?<!\S){UNKNOWN}(?>(?:[ \t]++{UNKNOWN}){{2,}})(?!\S)")
 _UNKNOWNS = lazy_re.compile(rf"{UNKNOWN}(?>(?:[ \t]++{UNKNOWN})+)(?!\S)")
 """Words that are unknown, in a row: together they are as unknown as one."""
 
