@@ -42,7 +42,7 @@ def _tells(program: ProgramRun, where: Where) -> bool:  # noqa: ARG001 - table s
     return not any(map(_FILE_OF_NAMES.match, program.argv))
 
 
-_FILE_OF_NAMES = lazy_re.compile(r"--files0|--exclude-from|-\w{0,9}X")
+_FILE_OF_NAMES = lazy_re.compile(r"--f(?:i(?:l(?:e(?:s\S*)?)?)?)?(?:=|\Z)|--exclude-f|-\w{0,9}X")
 
 
 def _shows(program: ProgramRun, where: Where) -> bool:
@@ -88,11 +88,23 @@ def _searches(program: ProgramRun, where: Where) -> bool:
     patterns = [value.text for value in words.named("pattern")]
     if words.recursive and not (all(map(_is_narrow, patterns)) and _shows_lines(words)):
         return False
-    files = [path for path in _files(program, patterns) if not (words.recursive and path.rstrip("/") in _WHOLE)]
+    files = _files(program, patterns)
+    if words.recursive and "/etc" in (path.rstrip("/") for path in files) and not _finds_no_users(words, patterns):
+        return False
+    files = [path for path in files if not (words.recursive and path.rstrip("/") in _WHOLE)]
     return bool(patterns) and all(_is_open(path, program, where) for path in files)
 
 
 _WHOLE = frozenset(["/etc", "/usr", "/opt", "/var/log"])
+
+
+def _finds_no_users(words: CommandWords, patterns: list[str]) -> bool:
+    """Whether no user's line in `/etc/shadow` can be found: it begins with a name, which is one word."""
+    around = any(each.entry.name.endswith("context") for each in words.given)
+    return not around and not any(_NAME_OF_USER.fullmatch(part) for each in patterns for part in _parts(each))
+
+
+_NAME_OF_USER = lazy_re.compile(r"\W{0,9}[A-Za-z0-9]+\W{0,9}")
 
 
 def _files(program: ProgramRun, patterns: list[str]) -> list[str]:
@@ -121,10 +133,20 @@ def _is_narrow(pattern: str) -> bool:
     """Whether each line that it finds has a word that the pattern states, and none that suggests a secret."""
     if len(pattern) > _MAX_PATTERN or _SUGGESTS.search(pattern):
         return False
-    return all(_SIMPLE.fullmatch(part) and _LITERAL.search(part) for part in _ALTERNATIVES.split(pattern))
+    if any(piece.lower() in _SUGGESTING for piece in _LITERAL.findall(pattern)):
+        return False
+    return all(_SIMPLE.fullmatch(part) and _LITERAL.search(part) for part in _parts(pattern))
+
+
+def _parts(pattern: str) -> list[str]:
+    return _ALTERNATIVES.split(pattern)
 
 
 _MAX_PATTERN = 200
+_SUGGESTING = (
+    "password passwd passphrase secret credential token apikey privatekey private_key shadow authkey begin openssh encrypted"
+)
+"""A part of one of these words finds the whole word."""
 _SUGGESTS = lazy_re.compile(
     r"(?i)passw|passphrase|secret|credential|token|api.?key|private.?key|shadow|authkey|\bpsk\b|\bpw\b|begin"
 )
@@ -175,7 +197,7 @@ def _certificates(program: ProgramRun, where: Where) -> bool:  # noqa: ARG001 - 
 _SHOWN_BELOW = ("/etc/", "/usr/", "/var/log/", "/lib/", "/lib64/", "/boot/", "/opt/", "/sys/", "/Library/")
 """Folders of settings, programs and logs of the machine, in which only administrators make links to other files."""
 _PROC = lazy_re.compile(
-    r"/proc/(?:(?:\d{1,9}|self|net|sys|\*)/)?(?!k|root|cwd|fd|mem|environ|exe|task|map_files)[\w./*-]{1,120}"
+    r"/proc/(?!k|(?:[^/]{1,60}/){0,9}(?:root|cwd|fd|mem|environ|exe|task|map_files)(?:/|\Z))[\w.-]{1,60}(?:/[\w.*-]{1,60}){0,9}"
 )
 _KEEPS_SECRETS = lazy_re.compile(
     r"(?i)passw|(?:\A|[/._-])(?:pw|sasl|psk|users|auth|keys?|env)(?:[._-]|\Z)"

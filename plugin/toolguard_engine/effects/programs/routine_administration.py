@@ -70,11 +70,13 @@ _READS = {
     ),
     (
         "df|du|free|uptime|uname|lsblk|lscpu|lsusb|lspci|lsmod|lshw|dmidecode|last|lastb|w|who|ps|"
-        "pstree|vmstat|iostat|lsns|findmnt|nproc|stat|ss|netstat|lsof|sensors|pvs|vgs|lvs|pvdisplay|"
+        "pstree|vmstat|iostat|lsns|findmnt|nproc|stat|netstat|lsof|sensors|pvs|vgs|lvs|pvdisplay|"
         "vgdisplay|lvdisplay|getcap|modinfo"
     ): (
-        r"(?: (?!-\w*[KD]|--(?:kill|diag|dump|config|profile|cache|garbage|write)|-dump|-c\Z|-c )[\w./@:=%+,*~-]{1,200})*"
+        r"(?: (?!-\w*[KD]|--(?:kill|diag|dump|config|profile|cache|garbage|write|exclude-f|f(?:i(?:l\S*)?)?(?:[ =]|\Z))"
+        r"|-dump|-c\Z|-c )[\w./@:=%+,*~-]{1,200})*"
     ),
+    "ss": r"(?: (?!-\w*[KDF]|--(?:k|di|f))[\w./@:=%+,*~-]{1,200})*",
     "powermetrics|purge|dscacheutil|mdutil": r"(?: -[a-z]{1,12}| \d{1,4})*",
     "hostname": r"(?: -[AIadfis])*",
     "blkid": r"(?: -(?:o|s) \w+| /dev/\w+)*",
@@ -259,7 +261,8 @@ _RESTARTS = {
     ),
     "etckeeper": r" commit [^\0-][^\0]{0,200}",
     "cp": (
-        rf"(?: -[aprv]{{1,4}})* (?P<file>/(?:(?P<own>etc|usr|var/lib)/)?[\w./@+-]{{1,200}}?)/?"
+        rf"(?: -[aprv]{{1,4}})* (?P<file>(?!/(?:tmp|var/tmp|dev|home|Users|run|mnt|media)/)"
+        r"/(?:(?P<own>etc|usr|var/lib)/)?[\w./@+-]{1,200}?)/?"
         rf" (?P=file)[.~_-](?:{_KEPT}[\w.:+-]{{0,60}}|(?(own)(?:{_KEPT}[.~_+-]?)?{UNKNOWN}))"
     ),
     "service": rf" {_UNIT} (?:start|restart|reload)",

@@ -84,10 +84,14 @@ def _is_database(path: str, program: ProgramRun, where: Where) -> bool:
     if file == ":memory:":
         return True
     full = normal(file, where, program.cwd)
-    in_home = full.startswith(("/home/", "/root/", "/Users/")) and not (where.home and full.startswith(f"{where.home}/"))
-    return (
-        bool(file) and not in_home and place(file, where, program.cwd) not in ("credentials", "device", "unknown", "remote")
-    )
+    return bool(file) and not full.startswith(_OF_USERS) and place(file, where, program.cwd) not in _LINKED
+
+
+_OF_USERS = ("/home/", "/root/", "/Users/")
+_LINKED = frozenset(
+    ["credentials", "device", "unknown", "remote", "temp", "workspace", "in-workspace", "in-home", "repository"]
+)
+"""Where databases are protected, or a link may stand for one of another user."""
 
 
 def _only_queries(text: str, name: str) -> bool:
