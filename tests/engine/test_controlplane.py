@@ -81,6 +81,7 @@ echo '{}' > "$(openclaw config file)"
 node --eval "import('/usr/lib/node_modules/openclaw/openclaw.mjs')" plugins disable toolguard
 pnpm -C /srv/oc openclaw config set plugins.enabled false
 pnpm --dir D openclaw gateway stop
+pnpm --frob x --store-dir s openclaw gateway stop
 yarn --cwd D openclaw gateway stop
 npm --prefix /usr/lib run openclaw -- config set plugins.enabled false
 npm -C /srv exec openclaw -- gateway stop
@@ -235,6 +236,7 @@ npm --silent view openclaw version
 npm -C ~/src/openclaw ls
 npm --prefix ~/src/openclaw run build
 pnpm -C ~/src/openclaw test
+pnpm --frob view openclaw version
 node index.js hello
 node ~/.openclaw/workspace/index.js hello
 npm run dev -- openclaw

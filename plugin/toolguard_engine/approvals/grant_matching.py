@@ -22,12 +22,14 @@ from typing import Any
 import msgspec
 import rfc8785
 
+from toolguard_engine import lazy_re
 from toolguard_engine.approvals import canonical_json
 from toolguard_engine.approvals.grant_record import Grant, is_expired
 from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
+from toolguard_engine.effects.manuals.option_spellings import attached
 from toolguard_engine.effects.programs.wrappers import LONG, WRAPPERS
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call
@@ -112,6 +114,7 @@ def too_broad(grant: Grant) -> str:
 
 
 _READ_SCRIPTS = program_catalogue.programs("shell", "sourcer")
+_LONG_OPTION = lazy_re.compile(r"--[^=]+")
 
 
 def runs_any(words: list[str]) -> bool:
@@ -124,13 +127,16 @@ def runs_any(words: list[str]) -> bool:
     last = runs[-1]
     own = [word for word in last.argv if word != UNKNOWN]
     passed = words[: max(len(words) - len(own), 0)]
-    if any("*" in word or (word[:2] == "--" != word and "=" not in word and word not in LONG) for word in passed):
+    if any("*" in word or (_LONG_OPTION.fullmatch(word) and word not in LONG) for word in passed):
         return True
     if last.name in WRAPPERS:
         return _may_run(last)
     if last.name in _READ_SCRIPTS or INTERPRETER.fullmatch(last.name):
-        script = own[2:] if own[1:2] == ["-m"] else own[1:]
-        return not script or script[0].startswith("-") or "*" in script[0]
+        match own[1:]:
+            case ["-m", script, *_] | [script, *_]:
+                return attached(script) is not None or "*" in script
+            case _:
+                return True
     return False
 
 

@@ -16,6 +16,9 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane import gateway_settings
 from toolguard_engine.effects.control_plane.verb_catalogue import PASSING, UNKNOWN_VERB, VerbCatalogue, load
 from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.manuals.option_spellings import HELP, VERSION
 
 OWN_PROGRAM = lazy_re.compile(
     r"(?:^|[/:])(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?/?$|openclaw\.mjs$"
@@ -25,9 +28,7 @@ OWN_PROGRAM = lazy_re.compile(
 """A word that starts the gateway's own command line."""
 
 DEFAULT_PORT = "18789"
-_ROOT_VALUED = frozenset({"--profile", "--log-level", "--container"})
-_HELP = frozenset({"--help", "-h"})
-_VERSION = frozenset({"--version", "-V", "-v"})
+_FROM_FILE = lazy_re.compile(r"--(?:batch-)?file")
 _LOCAL = lazy_re.compile(rf"^$|localhost|127\.\d|\[?::1|0\.0\.0\.0|[$`{UNKNOWN}]", re.IGNORECASE)
 """An address that is, or may be, on this machine."""
 
@@ -46,7 +47,6 @@ _SESSION_FIELDS = frozenset(
 )  # fmt: skip
 """Session settings that can change without giving the agent more rights."""
 
-_MODEL_OPTIONS = ("--model", "--fallbacks")
 _METHOD = lazy_re.compile(r"[A-Za-z][\w-]*(?:\.[\w-]+)*")
 _UNKNOWN_PART = lazy_re.compile(rf"[$`{UNKNOWN}]|^@")
 _NAMES_GUARD = lazy_re.compile(r"config\.(?:set|patch|apply)|approval|toolguard")
@@ -90,7 +90,7 @@ def verb(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
     if len(words) - len(rest) != len(name.split()):
         return None
     dry = load().is_dry(name) and asks(rest, frozenset({"--dry-run"}), load())
-    return None if dry or asks(rest, _HELP, load()) else (name, rest)
+    return None if dry or asks(rest, HELP, load()) else (name, rest)
 
 
 def _readings(words: tuple[str, ...]) -> tuple[_Reading, ...]:
@@ -122,7 +122,7 @@ def _read(words: tuple[str, ...], at: int, verb: str) -> tuple[_Reading, list[tu
         if word.startswith("-") and len(word) > 1:
             if "=" in word or word in catalogue.plain:
                 at += 1
-            elif word in (catalogue.valued if verb else _ROOT_VALUED):
+            elif word in (catalogue.valued if verb else catalogue.before):
                 at += 2
             else:
                 if at + 1 < len(words) and not words[at + 1].startswith("-") and (not verb or verb in catalogue.groups):
@@ -151,7 +151,7 @@ def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterato
     catalogue = load()
     verb, rest = reading.verb, reading.rest
     before = words[: len(words) - len(rest)]
-    if asks(words, _HELP, catalogue) or (not verb and (not words or not _VERSION.isdisjoint(words))):
+    if asks(words, HELP, catalogue) or (not verb and (not words or not (VERSION | {"-v"}).isdisjoint(words))):
         return
     if _UPDATE in before or (not verb and _UPDATE in rest):
         yield Operation("run", "openclaw update")
@@ -161,10 +161,10 @@ def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterato
         yield Operation(UNKNOWN_VERB, f"openclaw {' '.join((verb, *rest[:1])).strip()}")
     if not verb or verb not in catalogue.verbs:
         return
-    if any(gateway_settings.names_unguarded_model(word) for option in _MODEL_OPTIONS for word in values(rest, option)):
+    if any(gateway_settings.names_unguarded_model(word) for option in catalogue.models for word in values(rest, option)):
         yield Operation("agent", f"openclaw {verb} --model")
     for operation in _by_options(verb, rest, catalogue, stdin):
-        yield _elsewhere(operation, words)
+        yield _elsewhere(operation, words, catalogue)
 
 
 def _only_shows(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue) -> bool:
@@ -184,7 +184,7 @@ def _on_plugin(words: tuple[str, ...], target: str) -> Iterator[Operation]:
 
 def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:
     target = f"openclaw {verb}"
-    given = {word.partition("=")[0] for word in _before_end(rest)}
+    given = {word.partition("=")[0] for word in _before_end(rest, catalogue)}
     own = catalogue.verbs[verb]
     extra = [option for option in catalogue.options if verb in option.verbs and not given.isdisjoint(option.names)]
     dry = catalogue.is_dry(verb) and asks(rest, frozenset({"--dry-run"}), catalogue)
@@ -224,7 +224,7 @@ def _sets(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str
         changes += _batch(word)
     for path in values(rest, "--replace-path"):
         changes.append(gateway_settings.change(gateway_settings.names(path)))
-    if any(word.startswith(("--batch-file", "--file")) for word in rest):
+    if any(map(_FROM_FILE.match, rest)):
         changes.append(gateway_settings.SettingEffect("guard", "a file", certain=False))
     elif verb == "config patch":
         texts = [stdin] if stdin is not None else list(plain)
@@ -308,28 +308,20 @@ def _port_operation(rest: tuple[str, ...], target: str) -> Operation:
     return Operation("guard", f"{target} --force", certain=not ports or DEFAULT_PORT in ports)
 
 
-def _elsewhere(operation: Operation, words: tuple[str, ...]) -> Operation:
+def _elsewhere(operation: Operation, words: tuple[str, ...], catalogue: VerbCatalogue) -> Operation:
     """The same operation on another gateway, if the words say so: nothing is certain there."""
-    own = _before_end(words)
+    own = _before_end(words, catalogue)
     there = values(own, "--container") or [url for url in values(own, "--url") if not _LOCAL.search(url)]
     return operation._replace(certain=False) if there and operation.effect == "guard" else operation
 
 
 def plain_words(rest: Sequence[str], catalogue: VerbCatalogue) -> list[str]:
     """The words that are neither options nor values of options."""
-    found: list[str] = []
-    skip = False
-    for at, word in enumerate(rest):
-        if skip:
-            skip = False
-        elif word == "--":
-            found += rest[at + 1 :]
-            break
-        elif word.startswith("-") and len(word) > 1:
-            skip = word in catalogue.valued
-        else:
-            found.append(word)
-    return found
+    return list(_first_reading(rest, catalogue).texts)
+
+
+def _first_reading(words: Sequence[str], catalogue: VerbCatalogue) -> CommandWords:
+    return next(option_parser.readings_by(catalogue.manual, ("openclaw", *words)))
 
 
 def values(rest: Sequence[str], option: str) -> list[str]:
@@ -339,14 +331,12 @@ def values(rest: Sequence[str], option: str) -> list[str]:
 
 def asks(words: Sequence[str], wanted: frozenset[str], catalogue: VerbCatalogue) -> bool:
     """Whether one of these options is given and is not the value of another one."""
-    own = _before_end(words)
-    return any(
-        word in wanted
-        and (at == 0 or not own[at - 1].startswith("-") or "=" in own[at - 1] or own[at - 1] in catalogue.plain)
-        for at, word in enumerate(own)
-    )
+    argv = ("openclaw", *words)
+    readings = option_parser.readings_by(catalogue.manual, argv)
+    return all(any(argv[each.word] in wanted for each in reading.given) for reading in readings)
 
 
-def _before_end(words: Sequence[str]) -> Sequence[str]:
+def _before_end(words: Sequence[str], catalogue: VerbCatalogue) -> Sequence[str]:
     """The words that may be options: those before a lone `--`."""
-    return words[: words.index("--")] if "--" in words else words
+    end = _first_reading(words, catalogue).end
+    return words[: end - 1] if end else words

@@ -16,6 +16,8 @@ import msgspec
 
 from toolguard_engine import packaged
 from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.manuals.manual_form import Manual, OptionEntry, Usage
+from toolguard_engine.effects.manuals.option_spellings import HELP, REHEARSAL, VERSION
 
 SOURCE = "controlplane.toml"
 MADE = "controlplane.json"
@@ -61,12 +63,21 @@ class VerbCatalogue(msgspec.Struct, frozen=True, dict=True):
     dry: tuple[str, ...]
     valued: frozenset[str]
     plain: frozenset[str]
+    before: frozenset[str]
+    models: frozenset[str]
     methods: tuple[tuple[str, str], ...]
     tools: dict[str, dict[str, str]]
     settings: tuple[Setting, ...]
     shown_paths: tuple[tuple[str, ...], ...]
     secret_names: frozenset[str]
     unguarded_models: tuple[str, ...]
+
+    @cached_property
+    def manual(self) -> Manual:
+        """The options of all verbs, as the manuals of other programs have theirs."""
+        options = [OptionEntry((name,), "value") for name in self.valued]
+        options += [OptionEntry((name,)) for name in self.plain | HELP | VERSION | REHEARSAL]
+        return Manual(("openclaw",), Usage(options=tuple(options)), form="long", abbreviates=False)
 
     @cached_property
     def groups(self) -> frozenset[str]:
@@ -134,6 +145,8 @@ def parse(table: Mapping[str, Any]) -> VerbCatalogue:
         dry=tuple(verb for line in table["dry"]["verbs"] for verb in alternatives(line)),
         valued=frozenset(table["words"]["valued"]),
         plain=frozenset(table["words"]["plain"]),
+        before=frozenset(table["words"]["before"]),
+        models=frozenset(table["words"]["models"]),
         methods=tuple(_methods(table["methods"])),
         tools={tool: _by_name(actions) for tool, actions in table["tools"].items()},
         settings=tuple(

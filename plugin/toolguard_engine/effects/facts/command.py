@@ -120,6 +120,10 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
             unset=tuple(at for at, was in enumerate(places) if was in self.unset) if self.unset else (),
         )
 
+    def fed_at(self, at: int) -> StdinSource | None:
+        """The output of a substitution in the word at this position."""
+        return next((feed for position, feed in self.given if position == at), None)
+
     @property
     def moves_files(self) -> bool:
         """Whether its manual says what it does with files: it copies, packs, unpacks or the like."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import Landing, Lands, When, last_part, split_host
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 
 
@@ -199,24 +200,11 @@ def by_robocopy(program: ProgramRun) -> Iterator[Landing]:
         yield Landing(named[0], named[1])
 
 
-_NAMED = {"-path": 0, "-literalpath": 0, "-destination": 1, "-destinationpath": 1}
-
-
 def by_power_shell(program: ProgramRun, *, deep: bool = False, unpacks: bool = False) -> Iterator[Landing]:
     """`Copy-Item -Recurse d/* -Destination ~`, `Move-Item`, `Expand-Archive`."""
-    given, named, at = ["", ""], list[str](), 1
-    while at < len(program.argv):
-        word = program.argv[at].lower()
-        if word in _NAMED:
-            given[_NAMED[word]] = "".join(program.argv[at + 1 : at + 2])
-            at += 1
-        elif word.startswith("-"):
-            deep = deep or (len(word) > 1 and "-recurse".startswith(word))
-        else:
-            named.append(program.argv[at])
-        at += 1
-    source = given[0] or "".join(named[:1])
-    target = given[1] or "".join(named[0 if given[0] else 1 :][:1])
+    words = option_parser.words(program.name, tuple([word.lower() for word in program.argv]))
+    source, target = ("".join(program.argv[each.at] for each in words.named(role)[-1:]) for role in ("source", "target"))
+    deep = deep or words.recursive
     if unpacks and source:
         yield Landing(UNKNOWN, target or ".")
     elif source and target:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
@@ -27,18 +27,20 @@ def by_package_manager(program: ProgramRun) -> Iterator[Landing]:
     folders = [found[1] for word in words if (found := _FOLDER.fullmatch(word)) and found[1]]
     folders += [value for option, value in pairwise(words) if _FOLDER.fullmatch(option) and "=" not in option]
     verb = next((word for word in words if word in _INSTALLS | _GENERATES), "")
-    if verb in _INSTALLS and (folders or not _is_global(words)):
+    if verb in _INSTALLS and (folders or not _is_global(program)):
         yield from (Landing(UNKNOWN, folder, "node_modules") for folder in folders or ["."])
     elif verb and len(made := option_parser.plain(tuple(words[words.index(verb) :])).texts) > 1:
         yield Landing(UNKNOWN, inside(folders[0] if folders else "", made[1]))
 
 
-def _is_global(words: Sequence[str]) -> bool:
+def _is_global(program: ProgramRun) -> bool:
     """Whether packages are installed for all projects, wherever it runs."""
-    return words[:1] == ("global",) or (not _GLOBAL.isdisjoint(words) and not any(map(_NOT_GLOBAL.match, words)))
+    words = program.words
+    if not (words.has("--global") or words.last("--location") == "global"):
+        return program.argv[1:2] == ("global",)
+    return not any(map(_NOT_GLOBAL.match, program.argv))
 
 
-_GLOBAL = frozenset({"-g", "--global", "--location=global"})
 _NOT_GLOBAL = lazy_re.compile(r"--no-g|--(?:global|location)(?:=(?!global\Z)|\Z)(?<!--global)")
 
 

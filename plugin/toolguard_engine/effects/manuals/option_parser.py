@@ -91,14 +91,15 @@ def path_in(word: str) -> str:
 
 def _of(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
     manual = manual_catalogue.manual(name)
-    return tuple(_readings(manual, argv)) if manual is not None else ()
+    return tuple(readings_by(manual, argv)) if manual is not None else ()
 
 
 _known = lru_cache(maxsize=512)(_of)
 """Agents put the same programs into new commands again and again."""
 
 
-def _readings(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]:
+def readings_by(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]:
+    """All readings by this manual."""
     plain = parse(manual, argv, _never)
     yield plain
     count = min(len(plain.unknown), most_unknown(argv))

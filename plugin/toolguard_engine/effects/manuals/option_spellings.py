@@ -14,6 +14,11 @@ _LETTER = lazy_re.compile(r"-[A-Za-z0-9?@#]\Z")
 _ONE_DASH = lazy_re.compile(r"-[^-].")
 _CLUSTER = lazy_re.compile(r"-[A-Za-z0-9]++")
 _OFF = frozenset(("false", "f", "none", "no", "0", "off"))
+HELP = frozenset(("--help", "-h"))
+VERSION = frozenset(("--version", "-V"))
+REHEARSAL = frozenset(("--dry-run", "--dryrun"))
+"""Words with which a program of which nothing is known only shows something."""
+
 _ABBREVIATED = 6
 """Two dashes and four letters; of a shorter option all but one."""
 

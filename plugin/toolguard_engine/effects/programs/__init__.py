@@ -4,8 +4,8 @@
 `web_programs`, `curl` (with `web_targets`, `web_requests`, `sent_data`): other machines. `code_text`: code. `sql`,
 `sql_meta_commands`: databases. `gateway_programs`: the gateway. `wrappers`: programs that run another. `unknown_programs`,
 `handed_keys`: programs that nobody knows. `rebuilt_text`: texts that a pipeline takes apart and joins. Options are read by
-manuals (`effects.manuals`), or for programs without one by `getopt`. The functions here make effects on paths, with a path's
-place and marks, in the same way everywhere.
+manuals (`effects.manuals`). The functions here make effects on paths, with a path's place and marks, in the same way
+everywhere.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.programs import lookalikes
-from toolguard_engine.effects.programs.getopt import given
 from toolguard_engine.effects.programs.sent_data import OWN, data_flags, file_flags, stdin_flags, word_flags
 from toolguard_engine.effects.programs.web_requests import (
     MAX_FOLDERS,
@@ -155,7 +154,7 @@ def _curl_headers(program: ProgramRun, read: CommandWords, url: str, where: Wher
             continue
         if value.text.lower().startswith(("authorization:", "x-api-key:", "private-token:", "x-auth-token:")):
             continue
-        flags = data_flags(given(program, value.at), where, program.cwd)
+        flags = data_flags(program.fed_at(value.at), where, program.cwd)
         if name in ("-H", "--header") and value.text.startswith("@"):
             flags |= file_flags(value.text[1:], program, where)
         if name in ("-b", "--cookie") and place(value.text, where, program.cwd) == "credentials":
@@ -169,7 +168,7 @@ def _curl_logs_in(program: ProgramRun, read: CommandWords, url: str, where: Wher
     to = target(url)
     for name, value in read.options:
         if name in ("-u", "--user", "-U", "--proxy-user", "-K", "--config"):
-            feed = given(program, value.at)
+            feed = program.fed_at(value.at)
             paths = [*(feed.files if feed else ()), *([value.text] if name in ("-K", "--config") else [])]
             if any(place(path, where, program.cwd) == "credentials" for path in paths):
                 yield Effect("send", to.url, "remote", to.flags | {"file", "credentials", "address"}, program)

@@ -12,18 +12,17 @@ from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.manuals.option_spellings import attached
 from toolguard_engine.effects.programs import Act
 
 LAUNCHERS = program_catalogue.programs("node_launcher")
 _PACKAGERS = program_catalogue.programs("node_package_runner")
-_RUNNING = frozenset({"run", "run-script", "node", "exec", "--"})
-_FOLDER_OPTIONS = frozenset({"-C", "--dir", "--cwd", "--prefix"})
-_VALUED = _FOLDER_OPTIONS | {
-    "-F", "-w", "--cache", "--filter", "--globalconfig", "--loglevel", "--modules-folder", "--registry", "--reporter",
-    "--script-shell", "--store-dir", "--use-yarnrc", "--userconfig", "--workspace",
-}  # fmt: skip
-"""Options of the package managers that take the next word as their value."""
+_MANUAL = "npm"
+"""What has the options of all of them."""
 
+_RUNNING = frozenset({"run", "run-script", "node", "exec"})
 _PACKAGE_VERBS = frozenset(
     {
         "add", "audit", "bin", "c", "cache", "ci", "config", "create", "dedupe", "deprecate", "dist-tag", "docs",
@@ -33,7 +32,7 @@ _PACKAGE_VERBS = frozenset(
         "up", "update", "upgrade", "v", "version", "view", "whoami", "why",
     }
 )  # fmt: skip
-"""Verbs that run no program. A word after an unlisted option may be the value of that option."""
+"""Verbs that run no program, nor are they the value of an option that is not known."""
 
 _ENTRY = lazy_re.compile(
     r"(?:^|/)(?:openclaw|clawdbot)(?:/(?:dist/?|(?:dist/)?(?:index|entry|openclaw)(?:\.[cm]?js)?))?$", re.IGNORECASE
@@ -70,29 +69,29 @@ def own_words(program: ProgramRun) -> tuple[str, ...] | None:
 
 
 def _is_entry(word: str, folder: str) -> bool:
-    return word[:1] != "-" and len(word) < _MAX_PATH and _ENTRY.search(normpath(join(folder, word))) is not None
+    return attached(word) is None and len(word) < _MAX_PATH and _ENTRY.search(normpath(join(folder, word))) is not None
 
 
 def _packaged(program: ProgramRun) -> tuple[str, ...] | None:
     """The words after `openclaw` if a package manager runs it: `pnpm openclaw x`, `npm run openclaw -- x`."""
-    option, folder, through_node = "", program.cwd, False
-    for at, word in enumerate(program.argv[1:_FIRST], 1):
-        before, option = option, word if word[:1] == "-" and "=" not in word else ""
-        if before in _VALUED:
-            folder = join(folder, word) if before in _FOLDER_OPTIONS else folder
-        elif OWN_PROGRAM.search(word) or (through_node and _is_entry(word, folder)):
-            return program.argv[at + 1 :]
-        elif _ends_search(word, before):
-            return None
-        through_node = through_node or word == "node"
-    return None
+    argv = program.argv[:_FIRST]
+    found = (_own_word(argv, words, program.cwd) for words in option_parser.readings(_MANUAL, argv))
+    at = next(filter(None, found), 0)
+    return program.argv[at + 1 :] if at else None
 
 
-def _ends_search(word: str, before: str) -> bool:
-    """Whether a package manager uses this word other than to run a program. `before`: the option before it."""
-    if word[:1] == "-" or word in _RUNNING or word in _PACKAGERS:
-        return False
-    return not before.strip("-") or word in _PACKAGE_VERBS
+def _own_word(argv: tuple[str, ...], words: CommandWords, cwd: str) -> int:
+    """The position of `openclaw` in one reading; 0 if the package manager runs something else, or nothing."""
+    folder = join(cwd, *(each.value.text for each in words.given if "places" in each.entry.traits))
+    through_node = False
+    for word in words.operands:
+        if OWN_PROGRAM.search(word.text) or (through_node and _is_entry(word.text, folder)):
+            before = set(argv[1 : word.at]) - {each.value.text for each in words.given}
+            return word.at if _PACKAGE_VERBS.isdisjoint(before) else 0
+        if word.text not in _RUNNING and word.text not in _PACKAGERS:
+            return 0
+        through_node = through_node or word.text == "node"
+    return 0
 
 
 def _hides_words(program: ProgramRun) -> bool:

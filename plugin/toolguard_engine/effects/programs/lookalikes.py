@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.places import Where
-from toolguard_engine.effects.programs.getopt import options
 
 MAX_NAMES = 20
 MAX_NAME = 60
@@ -65,22 +64,20 @@ _ADDED = ("python-", "py-", "node-", "-python", "-py", "-js", "-node", "js", "2"
 _SKELETON = str.maketrans("01\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u04cf", "olaeopcyxil")
 """Digits and Cyrillic letters that look like Latin ones."""
 
-_INSTALLERS: dict[str, tuple[tuple[str, ...], frozenset[str], frozenset[str]]] = {
-    **dict.fromkeys(
-        ("pip", "pip3", "pipx", "uv", "poetry", "pdm", "conda", "mamba"),
-        (("install", "add"), _PYPI, word_set("-r -c -e -t -i")),
-    ),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), (("install", "i", "add"), _NPM, word_set("--prefix -w"))),
+_INSTALLERS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
+    **dict.fromkeys(("pip", "pip3", "pipx", "uv", "poetry", "pdm", "conda", "mamba"), (("install", "add"), _PYPI)),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), (("install", "i", "add"), _NPM)),
 }
-_VERBS_AT = 3
+_VERB_WORDS = 2
 
 
 def packages(program: ProgramRun, _: Where) -> Iterator[Effect]:
     """Checks the names that installers of packages are given."""
-    verbs, known, valued = _INSTALLERS[program.name]
-    at = next((at for at, word in enumerate(program.argv[1:_VERBS_AT], 1) if word in verbs), 0)
-    for word in options(program, valued, start=at + 1).operands[:MAX_NAMES] if at else ():
-        name = _package(word.text)
+    verbs, known = _INSTALLERS[program.name]
+    texts = program.words.texts
+    verb = next((at for at, word in enumerate(texts[:_VERB_WORDS]) if word in verbs), len(texts))
+    for word in texts[verb + 1 :][:MAX_NAMES]:
+        name = _package(word)
         if name and (meant := _meant(name, known)):
             yield Effect("lookalike", f"{name} ({meant}?)", "", frozenset(), program)
 

@@ -22,6 +22,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, marks, place
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.manuals.option_spellings import HELP, VERSION
 from toolguard_engine.effects.programs import Act, by_manual, effect_on, web_programs, write_effects
 from toolguard_engine.effects.programs.sent_data import data_flags, fed, file_flags, stdin_flags
 from toolguard_engine.effects.programs.web_programs import table
@@ -329,7 +330,7 @@ TUNNELS: dict[str, frozenset[str]] = {
     "code-insiders": frozenset({"tunnel"}),
     "code-server": frozenset(),
     "localtunnel": frozenset(),
-    "lt": frozenset({"--port", "-p"}),
+    "lt": frozenset(),
     "bore": frozenset({"local", "server"}),
     "frpc": frozenset(),
     "frps": frozenset(),
@@ -361,16 +362,18 @@ TUNNELS: dict[str, frozenset[str]] = {
     "expose": frozenset({"share"}),
 }
 _TUNNEL_QUESTIONS = frozenset({
-    "list", "info", "--help", "-h", "help", "--version", "-v", "version", "status", "show", "kill", "unregister",
-    "logout", "user",
-    "cleanup", "token", "delete", "-V",
+    *HELP, *VERSION, "list", "info", "help", "version", "status", "show", "kill", "unregister", "logout", "user", "cleanup",
+    "token", "delete",
 })  # fmt: skip
 
 
 def _tunnel(program: ProgramRun, _: Where) -> Iterator[Effect]:
     verbs = TUNNELS[program.name]
     words = program.argv[1:]
-    if (verbs and not verbs.intersection(words[:2])) or any(word in _TUNNEL_QUESTIONS for word in words[:3]):
+    if (verbs and not verbs.intersection(words[:2])) or (program.name == "lt" and not program.words.has("--port")):
+        return
+    asks = next(iter(words), "") == "-v" or not _TUNNEL_QUESTIONS.isdisjoint(words[:3])
+    if asks and not program.words.last("-h"):  # with a value, it is the host of `lt`
         return
     yield Effect("tunnel", " ".join(program.argv[:6]), "remote", frozenset(), program)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Place, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.places import Where, place
-from toolguard_engine.effects.programs.getopt import given
 
 _PAYLOADS = (".json", ".graphql", ".gql", ".xml", ".ndjson", ".jsonl", ".yaml", ".yml", ".form")
 _DUMPS = program_catalogue.programs("environment_printer") | program_catalogue.programs("variable_lister")
@@ -60,7 +59,7 @@ def file_flags(path: str, program: ProgramRun, where: Where) -> frozenset[str]:
 
 
 def word_flags(program: ProgramRun, at: int, where: Where) -> frozenset[str]:
-    return data_flags(given(program, at), where, program.cwd) | _literal(program.argv[at])
+    return data_flags(program.fed_at(at), where, program.cwd) | _literal(program.argv[at])
 
 
 def _literal(text: str) -> frozenset[str]:

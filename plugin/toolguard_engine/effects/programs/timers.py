@@ -8,6 +8,7 @@ from shlex import join
 
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.manuals.option_spellings import HELP, VERSION
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.model.kept_patterns import compiled
 
@@ -29,28 +30,29 @@ _TIMER = (
     r"(?:--user|--collect|--quiet|-q|-G|--on-(?:active|boot|startup|calendar)=[\w:*., /-]{1,60}|--unit=[\w-]{1,60}"
     r"|--description=[\w .,-]{1,100}|--timer-property=AccuracySec=\w{1,9})"
 )
-_ASKING = frozenset({"--help", "--version", "-h", "-V"})
-_LISTING = {"at": {"-l", "-c"}, "schtasks": {"/query", "/Query", "/QUERY"}, "batch": {"-l"}}
 
 
 def _scheduled(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    first = program.argv[1] if len(program.argv) > 1 else ""
-    if first in _ASKING or first in _LISTING.get(program.name, ()) or _reminds(program):
+    words = program.words
+    if _asks(program) or _reminds(program):
         return
-    if (
-        program.name == "systemd-run"
-        and "--scope" in program.argv
-        and not any(word.startswith("--on-") for word in program.argv)
-    ):
-        return  # runs at once, like what it runs
+    if words.has("--scope") and not words.trait("later"):
+        return  # `systemd-run` runs it at once
     yield Effect("run-later", " ".join(program.argv)[:MAX_TEXT], "", _NONE, program)
+
+
+def _asks(program: ProgramRun) -> bool:
+    first = "".join(program.argv[1:2])
+    if first in HELP | VERSION or first.lower() == "/query":
+        return True
+    return any(each.word == 1 and "asks" in each.entry.traits for each in program.words.given)
 
 
 def _reminds(program: ProgramRun) -> bool:
     if program.name == "systemd-run":
         words = dropwhile(compiled(_TIMER).fullmatch, program.argv[1:])
         return compiled(_NOTIFIES).fullmatch(join(words)[: MAX_TEXT + 1]) is not None
-    if program.name != "at" or program.words.given:
+    if program.name != "at" or program.words.given or program.words.unknown:
         return False
     if any(each.kind != "text" and each.target != "/dev/null" for each in program.redirects):
         return False

@@ -20,6 +20,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, classify
 from toolguard_engine.effects.manuals.option_parser import value_in
+from toolguard_engine.effects.manuals.option_spellings import HELP, REHEARSAL
 
 MAX_WORDS = 60
 MAX_WORD = 400
@@ -209,7 +210,7 @@ PRINCIPLES = (
 """In the order of the rules."""
 
 
-_ONLY_ASKS = frozenset({"--help", "-h", "help", "--version", "--dry-run", "--dryrun"})
+_ONLY_ASKS = HELP | REHEARSAL | {"help", "--version"}
 
 
 def effects(program: ProgramRun, where: Where) -> list[Effect]:

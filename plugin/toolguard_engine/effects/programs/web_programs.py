@@ -14,7 +14,6 @@ from toolguard_engine.effects.facts.places import Where, marks, place
 from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.programs import Act, by_manual
 from toolguard_engine.effects.programs.curl import curl_effects
-from toolguard_engine.effects.programs.getopt import given
 from toolguard_engine.effects.programs.sent_data import data_flags, fed, file_flags, stdin_flags, word_flags
 from toolguard_engine.effects.programs.web_requests import (
     MAX_FOLDERS,
@@ -37,7 +36,7 @@ def _wget_sent(program: ProgramRun, read: CommandWords, where: Where) -> frozens
     for value in read.values("--post-file", "--body-file"):
         sent = (sent or frozenset()) | file_flags(value.text, program, where) | {"upload"}
     for value in read.values("--header", "--user", "--password", "--http-user", "--http-password", "--referer", "-U"):
-        secret = data_flags(given(program, value.at), where, program.cwd) & {"file", "credentials", "personal"}
+        secret = data_flags(program.fed_at(value.at), where, program.cwd) & {"file", "credentials", "personal"}
         if secret >= {"file", "credentials"}:
             sent = (sent or frozenset()) | secret
     return sent

@@ -1,6 +1,6 @@
 """Programs that run other programs, as data: the position of the inner command among their arguments.
 
-Short options with a value are written as for getopt. Long ones are in `LONG`, one set for all programs.
+Short options with a value are written as for C's `getopt`. Long ones are in `LONG`, one set for all programs.
 """
 
 from __future__ import annotations
