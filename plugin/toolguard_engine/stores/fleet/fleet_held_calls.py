@@ -348,23 +348,28 @@ class FleetHeldCalls:
         now = time.time()
         for entry in others[:MAX_FORGED_LINES]:
             self._log.forged(entry, "the fleet's database returned it, but this gateway did not create it", now)
-        self._log.take(entry for entry in found if entry.status != "used" or self._ran_here(entry, now))
+        elsewhere = self._used_elsewhere(found, now)
+        self._log.take(entry for entry in found if entry.nonce not in elsewhere)
         self._known = {entry.nonce: entry for entry in found}
         self._wait()
         with suppress(StoreError):
             self.write_log()
         return found
 
-    def _ran_here(self, entry: HeldCall, now: float) -> bool:
-        """Whether the log may say that this approval was used. One that another process of this machine uses just now is
-        marked in a moment."""
+    def _used_elsewhere(self, entries: list[HeldCall], now: float) -> set[str]:
+        """Approvals of which the log must not say that they were used. One that another process of this machine uses just
+        now is marked in a moment."""
+        nonces = {entry.nonce for entry in entries if entry.status == "used"}
+        if not nonces:
+            return nonces
         try:
-            ran = self._setup.marks.has(entry.nonce)
+            nonces -= self._setup.marks.used(nonces)
         except StoreError:
-            return False  # the next look finds out
-        if not ran and now - entry.decided > MARK_SECONDS:
+            return nonces  # the next look finds out
+        false = [entry for entry in entries if entry.nonce in nonces and now - entry.decided > MARK_SECONDS]
+        for entry in false[:MAX_FORGED_LINES]:
             self._log.forged(entry, NOT_HERE, now)
-        return ran
+        return nonces
 
     def look(self) -> tuple[list[HeldCall], list[HeldCall]]:
         return self._asked()

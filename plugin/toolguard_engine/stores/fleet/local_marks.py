@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,10 +51,10 @@ class LocalMarks:
             elif before != attempt.hex():
                 raise UsedBeforeError("it was used on this machine before")
 
-    def has(self, nonce: str) -> bool:
-        """Whether the call of this approval ran here."""
+    def used(self, nonces: Iterable[str]) -> set[str]:
+        """The approvals among these that were used here."""
         with self._opened():
-            return nonce in self._marks
+            return {nonce for nonce in nonces if nonce in self._marks}
 
     def give_back(self, nonce: str, attempt: bytes) -> None:
         """Another attempt may use it. To be called when the database has taken it back."""
