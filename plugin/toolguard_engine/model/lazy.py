@@ -77,10 +77,10 @@ def kept_with(make: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[An
     @wraps(make)
     def found(owner: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         last: tuple[object, object, T] | None = owner.__dict__.get(name)
-        if last is not None and last[0] == args and last[1] == kwargs:
+        if last is not None and last[0] == args and last[1] == (kwargs or None):
             return last[2]
         value = make(owner, *args, **kwargs)
-        owner.__dict__[name] = (args, kwargs, value)
+        owner.__dict__[name] = (args, kwargs or None, value)
         return value
 
     return found

@@ -8,6 +8,8 @@ call was read as.
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from toolguard_engine.effects.commands import renamed_programs
@@ -18,6 +20,9 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading,
 from toolguard_engine.effects.syntax import windows_shells
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.model.work_limit import WorkLimit
+
+_NONE: frozenset[Any] = frozenset()
+"""Readings are kept, and each empty set takes 216 bytes."""
 
 
 def read(
@@ -43,11 +48,11 @@ def read(
     unread = () if running is None or not running.unread else tuple(running.unread.values())
     return Reading(
         tuple(renamed_programs.resolved(walk.runs, running)),
-        frozenset(walk.flaws),
+        frozenset(walk.flaws) if walk.flaws else _NONE,
         unread,
         (*walk.written.replaced, *walk.written.texts.items()) if walk.written.texts else (),
         None if running is None else running.scripts(walk.written.opaque),
-        frozenset(walk.loose),
+        frozenset(walk.loose) if walk.loose else _NONE,
     )
 
 

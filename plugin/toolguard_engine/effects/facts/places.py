@@ -32,6 +32,9 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Place
 from toolguard_engine.effects.facts.letter_case import folded
 
 MAX_CACHED = 512
+KEPT_PATHS = 600
+"""More than one long command names."""
+
 MAX_PATH = 8192
 MAX_PARTS = 100
 """Parts of a path that are examined; no system accepts longer paths."""
@@ -112,7 +115,7 @@ def normal(path: str, where: Where, cwd: str = "") -> str:
     return _normal(path, where, cwd)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=KEPT_PATHS)
 def _normal(path: str, where: Where, cwd: str) -> str:
     text = path.removeprefix("file://localhost").removeprefix("file://") if path.startswith("file:") else path
     if "$" in text:
@@ -201,7 +204,7 @@ def _workspace(where: Where) -> str:
     return where.workspace or where.cwd or f"{where.home or _NO_HOME}/.openclaw/workspace"
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=KEPT_PATHS)
 def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
     if not cwd and path != "-" and _SIMPLE.fullmatch(path) and _begins_in_workspace(where):
         found: set[str] = {"gateway-file"} if started_places.is_started_in_workspace(folded(path)) else set()

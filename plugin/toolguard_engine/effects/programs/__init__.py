@@ -11,6 +11,7 @@ everywhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Protocol
 
 from toolguard_engine.effects.facts import program_catalogue
@@ -55,7 +56,13 @@ def effect_on(kind: str, path: str, program: ProgramRun | None, where: Where, fl
     where_to, plain = classify(path, where, program.cwd if program else "")
     if where_to == "device" and kind in _TO_HARDWARE:
         kind = "device-write"
-    return Effect(kind, path, where_to, plain.union(flags) if flags else plain, program)
+    return Effect(kind, path, where_to, _both(plain, frozenset(flags)) if flags else plain, program)
+
+
+@lru_cache(maxsize=512)
+def _both(plain: frozenset[str], flags: frozenset[str]) -> frozenset[str]:
+    """One object for the same flags: effects are kept with the commands that were read."""
+    return plain | flags
 
 
 def write_effects(path: str, program: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:

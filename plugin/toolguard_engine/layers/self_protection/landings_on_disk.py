@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from posixpath import normpath
+from typing import Any
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
@@ -24,6 +25,9 @@ from toolguard_engine.layers.self_protection.scene import (
 from toolguard_engine.model.call import Host
 from toolguard_engine.model.files import FileSource, FileText
 from toolguard_engine.model.lazy import kept_with
+
+_NONE: frozenset[Any] = frozenset()
+"""Kept with each reading; each empty set takes 216 bytes."""
 
 MAX_ABOVE = 12
 MAX_FOLDERS = 100
@@ -49,7 +53,7 @@ def findings(commands: tuple[Reading, ...], host: Host, folder: str, files: File
 @kept_with
 def _all_places(reading: Reading, host: Host, folder: str) -> frozenset[tuple[str, str, bool]]:
     scene = CommandScene(reading.runs, host, folder)
-    return frozenset(place for run in scene.runs if not is_elsewhere(run) for place in _places(run, scene))
+    return frozenset(place for run in scene.runs if not is_elsewhere(run) for place in _places(run, scene)) or _NONE
 
 
 def _places(run: ProgramRun, scene: CommandScene) -> Iterator[tuple[str, str, bool]]:
