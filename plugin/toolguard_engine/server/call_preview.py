@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 
+from toolguard_engine.approvals import effect_words
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.model.held_details import MAX_TARGET, HeldDetails, HeldEffect
 from toolguard_engine.wording import printable
@@ -54,9 +55,9 @@ def effects(details: HeldDetails | None) -> list[str]:
 
 
 def _line(effect: HeldEffect, *facts: str) -> str:
-    flags = f" ({', '.join(effect.flags)})" if effect.flags else ""
     known = "; ".join(filter(None, facts))
-    return printable.plain(f"{effect.kind} {effect.target}{flags}{f': {known}' if known else ''}")
+    words = effect_words.text(effect.kind, effect.target, effect.flags)
+    return printable.plain(f"{words}{f': {known}' if known else ''}")
 
 
 class _Look:
