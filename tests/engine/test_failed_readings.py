@@ -140,7 +140,7 @@ NODE_PADDING = {
     "brackets": f"var y = {'(' * 60}1{')' * 60};\n",
     "nothing": ";;;;\n",
 }
-LENGTHS = (1, 8, 24, 28, 60, 200, 1_000, 4_000)
+LENGTHS = (1, 8, 24, 28, 60, 200, 1_000, 4_000) if ALL else (8, 60, 1_000)
 PADDED = [
     *((f"shell: {kind}", "sh f.sh", "f.sh", text, f"{STEAL}\n") for kind, text in SHELL_PADDING.items()),
     *((f"python: {kind}", "python3 f.py", "f.py", text, PYTHON) for kind, text in PYTHON_PADDING.items()),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from effort import some
 from programs import need
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
@@ -93,7 +94,7 @@ def decision(command: str, home: Path) -> str:
     return verdict(command, home).partition(" ")[0]
 
 
-@pytest.mark.parametrize("command", FORMS)
+@pytest.mark.parametrize("command", some(FORMS))
 def test_what_replaces_the_config_is_stopped(home: Path, command: str) -> None:
     need("zip", "cpio", *(name for name in NEEDED if name in command))
     found = decision(command, home)
@@ -163,7 +164,7 @@ def home_repository(home: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize("command", IN_A_HOME_REPOSITORY)
+@pytest.mark.parametrize("command", some(IN_A_HOME_REPOSITORY))
 def test_a_checkout_in_a_folder_of_a_home_repository_is_stopped(home_repository: Path, command: str) -> None:
     need("git")
     found = decision(command, home_repository)

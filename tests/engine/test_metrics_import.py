@@ -707,7 +707,7 @@ EVENTS: dict[str, tuple[dict[str, Any], bool]] = {
 }
 
 
-@pytest.mark.parametrize(("values", "taken"), EVENTS.values(), ids=EVENTS)
+@pytest.mark.parametrize(("values", "taken"), some([pytest.param(*row, id=name) for name, row in EVENTS.items()]))
 def test_hostile_events(old: OldFile, tmp_path: Path, values: dict[str, Any], taken: bool) -> None:  # noqa: FBT001
     new = tmp_path / "new.db"
     old.add(Old(NOON - HOUR))

@@ -67,7 +67,7 @@ LONG = [
 ]
 
 
-@each_row("row", some(named(LONG)))
+@each_row("row", some(some(named(LONG))))
 def test_nothing_in_front_of_it_hides_it(row: dict[str, Any]) -> None:
     """What is too long to be read to its end is held, not left out."""
     for padded in PADDED:
