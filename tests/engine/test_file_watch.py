@@ -60,6 +60,16 @@ class Play:
     def run(self, command: str, deed: Callable[[], object] = lambda: None) -> None:
         self.does("exec", {"command": command}, deed)
 
+    def made(self, *names: str) -> Callable[[], None]:
+        """What makes these files, as the call says that it does."""
+
+        def make() -> None:
+            for name in names:
+                (self.work / name).parent.mkdir(parents=True, exist_ok=True)
+                (self.work / name).touch()
+
+        return make
+
     def record(self, name: str) -> tuple[str, str, bool] | None:
         found = self.session.guard.files.of(str(self.work / name))
         return found and (found.origin, found.source, found.created)
@@ -78,14 +88,22 @@ def test_who_made_which_file(play: Play) -> None:
     documents = play.work.parent / "Documents"
     documents.mkdir()
     (documents / "mine.txt").write_text("x")
-    play.does("write", {"path": "a.txt", "content": "x"})
+    play.does("write", {"path": "a.txt", "content": "x"}, play.made("a.txt"))
     play.does("edit", {"path": "../Documents/mine.txt", "oldText": "x", "newText": "y"})
-    play.does("write", {"path": "../Documents/new.txt", "content": "y"})
-    play.does("apply_patch", {"input": "*** Begin Patch\n*** Add File: p.txt\n+x\n*** End Patch"})
-    play.run("echo x | tee t.txt > r.txt")
-    play.run("curl -sO https://files.example.net/get.sh; wget -q https://w.example.net/x -O w.sh")
-    play.run("git clone https://git.example.net/x/tool.git && cp get.sh copy.sh")
-    play.run("mkdir -p d && mv a.txt d/a.txt && ln -s t.txt link && rm p.txt")
+    play.does("write", {"path": "../Documents/new.txt", "content": "y"}, play.made("../Documents/new.txt"))
+    play.does("apply_patch", {"input": "*** Begin Patch\n*** Add File: p.txt\n+x\n*** End Patch"}, play.made("p.txt"))
+    play.run("echo x | tee t.txt > r.txt", play.made("t.txt", "r.txt"))
+    play.run(
+        "curl -sO https://files.example.net/get.sh; wget -q https://w.example.net/x -O w.sh", play.made("get.sh", "w.sh")
+    )
+    play.run("git clone https://git.example.net/x/tool.git && cp get.sh copy.sh", play.made("tool/.git/HEAD", "copy.sh"))
+
+    def tidied() -> None:
+        play.made("d/a.txt", "link")()
+        for name in ("a.txt", "p.txt"):
+            (play.work / name).unlink()
+
+    play.run("mkdir -p d && mv a.txt d/a.txt && ln -s t.txt link && rm p.txt", tidied)
     expected = {
         "a.txt": None, "d/a.txt": ("agent", "write", True), "p.txt": None,
         "t.txt": ("agent", "tee", True), "r.txt": ("agent", "tee", True), "get.sh": ("outside", "files.example.net", True),
@@ -104,12 +122,29 @@ def test_what_was_there_before_is_not_what_the_agent_made(play: Play) -> None:
     for name in ("src", "data"):
         (play.work / name).mkdir()
     (play.work / "app.db").write_text("x")
-    play.run("echo x > src; cp -r src data; curl -so app.db https://h.example/x; git clone https://h.example/a.git src")
-    play.run("cp -r src fresh; git clone https://h.example/a.git b")
+    play.run(
+        "echo x > src; cp -r src data; curl -so app.db https://h.example/x; git clone https://h.example/a.git src",
+        play.made("data/src/x"),
+    )
+    play.run("cp -r src fresh; git clone https://h.example/a.git b", play.made("fresh/x", "b/.git/HEAD"))
     expected = {"src": False, "data/src": True, "app.db": False, "fresh": True, "b": True}
     assert {name: (play.record(name) or ("", "", None))[2] for name in expected} == expected
     assert not play.may_run("exec", {"command": "rm -rf src"})
     assert not play.may_run("exec", {"command": "rm -rf data"})
+
+
+def test_what_a_call_did_not_make_is_not_the_agents_if_it_is_there_later(play: Play) -> None:
+    home, copy = play.work.parent, "test -d /absent && cp -r ~/a ~/later"
+    (home / "a").mkdir()
+    play.run("cp -r ~/a ~/made", play.made("../made/x"))
+    play.run(copy)
+    play.run("git clone https://h.example/a.git ~/cloned || true")
+    play.run(f"sh -c '{copy}2' &")
+    for name in ("later", "cloned", "later2"):
+        (home / name).mkdir()
+    assert [play.may_run("exec", {"command": f"rm -rf ~/{name}"}) for name in ("made", "later", "cloned", "later2")] == [
+        True, False, False, True,
+    ]  # fmt: skip
 
 
 def test_the_disk_is_not_asked_about_what_an_agent_is_known_to_have_created(

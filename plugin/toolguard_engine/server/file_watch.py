@@ -158,6 +158,7 @@ class FileWatch:
             if (run := self._running.pop(result.call.call_id, None)) is not None:
                 if not (result.process or (run.reading.commands and run.reading.running.later.goes_on)):
                     self._forget(result.call.call_id)
+                    self._doubt_absent(run)
                 self._compare(run)
 
     def _end_program(self, result: _Result) -> None:
@@ -269,6 +270,16 @@ class FileWatch:
             if isinstance(now, FileText) and now.digest != judged.digest:
                 reason = f"{path} is no longer the file that was judged before the call ran"
                 self._outbox.event("security", run.reading.call, Verdict("allow", CODE_CHANGED, reason=reason))
+
+    def _doubt_absent(self, run: _Running) -> None:
+        """What a call has not made, since it or a part of it failed, is not the agent's if it is there later."""
+        memory, made = self._memory(), dict[str, FileRecord]()
+        for change in run.found if self._reader is not None else ():
+            path = _landed(change, run.folders).path
+            if (record := memory.exactly(path)) is not None and record.created:
+                made[path] = record
+        for path in self._reader.missing(list(made)) if self._reader is not None and made else ():
+            memory.wrote(path, structs.replace(made[path], created=False))
 
     def _forget_gone(self, paths: set[str]) -> None:
         """A call that would delete or move files may have failed, or done it to some of them: only what is gone has no
