@@ -1,4 +1,5 @@
-// Answers the gateway's own prompt when a person has decided elsewhere (`toolguard approve`, the dashboard, chat).
+// Answers the gateway's own prompts when a person has decided elsewhere: for a held call (`toolguard approve`, the dashboard,
+// chat), and for a command that the gateway itself has approved (`tools.exec.mode`) after a person said yes to the held call.
 //
 // The gateway has no function for that in the plugin's interface. Its plugin SDK (`openclaw/plugin-sdk/gateway-runtime`)
 // connects as a client that may decide. It is required from the gateway's own program: a copied plugin has no dependencies, and
@@ -13,6 +14,8 @@ const SDK = "openclaw/plugin-sdk/gateway-runtime";
 const LIMIT_MS = 10_000;
 const TRIES = 20;
 const PAUSE_MS = 250;
+/** The gateway's own reviewer, a model, comes before its question: it takes a minute at most. */
+const REVIEW_MS = 180_000;
 const DECISIONS = { approve: "allow-once", deny: "deny" };
 const pause = (/** @type {number} */ ms) => new Promise((done) => setTimeout(done, ms).unref?.());
 
@@ -24,7 +27,7 @@ export class Answerer {
   /**
    * @param {Logger} logger
    * @param {() => any} config of the gateway
-   * @param {(config: any) => Promise<{ request: Function, end: () => unknown }>} [connect]
+   * @param {(config: any, told?: (event: any) => void) => Promise<{ request: Function, end: () => unknown }>} [connect]
    */
   constructor(logger, config, connect = connected) {
     this.#logger = logger;
@@ -59,6 +62,35 @@ export class Answerer {
       await client?.end();
     }
   }
+
+  /**
+   * A person has approved a command and it runs: answers the gateway's own question about it, if there is one. Where this
+   * cannot be done, the person is asked once more.
+   * @param {{ session: string | undefined, id: string, command: unknown }} call
+   * @param {Promise<unknown>} ended when the call has
+   */
+  async review({ session, id, command }, ended) {
+    /** @type {(request: any) => void} */
+    let take = () => {};
+    const asked = new Promise((done) => (take = done));
+    const isIt = (/** @type {any} */ { request } = {}) =>
+      request?.toolCallId === id && request.sessionKey === session && request.command === command;
+    const told = (/** @type {any} */ event) => event?.event === "exec.approval.requested" && isIt(event.payload) && take(event.payload);
+    /** @type {{ request: Function, end: () => unknown } | undefined} */
+    let client;
+    try {
+      client = await this.#connect(this.#config(), told);
+      const open = promptsOf(await client.request("exec.approval.list", {})).find(isIt);
+      if (open) take(open);
+      const found = await Promise.race([asked, ended, pause(REVIEW_MS)]);
+      if (isIt(found)) await client.request("exec.approval.resolve", { id: found.id, decision: DECISIONS.approve });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#logger.debug?.(`[toolguard] the gateway's own question about an approved command was not answered (${why})`);
+    } finally {
+      await client?.end();
+    }
+  }
 }
 
 /** @param {any} listed @returns {any[]} */
@@ -67,15 +99,18 @@ function promptsOf(listed) {
   return Array.isArray(found) ? found : [];
 }
 
-/** @param {any} config */
-async function connected(config) {
+/**
+ * @param {any} config
+ * @param {(event: any) => void} [told] of what the gateway sends by itself
+ */
+async function connected(config, told) {
   const sdk = createRequire(realpathSync(process.argv[1] ?? ""))(SDK);
   /** @type {any} */
   let client;
   const ready = new Promise((done, failed) => {
     setTimeout(() => failed(new Error("the gateway did not answer")), LIMIT_MS).unref?.();
     sdk.createOperatorApprovalsGatewayClient({
-      config, clientDisplayName: "toolguard", onHelloOk: done, onConnectError: failed,
+      config, clientDisplayName: "toolguard", onEvent: told, onHelloOk: done, onConnectError: failed,
       onClose: (/** @type {number} */ code, /** @type {string} */ reason) => failed(new Error(`closed (${code}): ${reason}`)),
     }).then((/** @type {any} */ made) => ((client = made), sdk.startGatewayClientWhenEventLoopReady(client, { clientOptions: {} }))).catch(failed);
   });

@@ -59,7 +59,7 @@ export class Hooks {
    * @param {string} state the gateway's state directory
    * @param {() => Places} [places] the protected places
    * @param {import("./reports.mjs").Waiting} [waiting] reports for the engine
-   * @param {Pick<import("./answerer.mjs").Answerer, "answer">} [answerer] of the gateway's own prompts
+   * @param {Pick<import("./answerer.mjs").Answerer, "answer" | "review">} [answerer] of the gateway's own prompts
    * @param {KnownSecrets} [secrets]
    */
   constructor(engine, config, runs, seams, trace, order, workspace, state, places, waiting, answerer, secrets) {
@@ -246,6 +246,7 @@ export class Hooks {
     const hostIsOurs = answer.onlyThere && params?.host === undefined;
     this.#runs.call(ctx?.sessionKey, id, { ran, isInRoom: answer.room > 0, hostIsOurs });
     if (answer.note) this.#addNote(ctx?.sessionKey, id, answer.note);
+    if (answer.approved) this.#prompts.approved(ran, ctx?.sessionKey, id);
     return answer.pin || ran !== params ? { params: ran } : undefined;
   }
 
@@ -295,6 +296,7 @@ export class Hooks {
     const { hostIsOurs } = this.#runs.knownCall(ctx?.sessionKey, id) ?? {};
     const written = withoutRoom(event.params, hostIsOurs);
     const call = this.#runs.call(ctx?.sessionKey, id, { tool: event.toolName, params: written, run: run.id, agent: ctx?.agentId });
+    call.ended?.();
     this.#compare(call, event, run, id);
     if (call.isInRoom && !wasBlocked(event)) this.#seeShell();
     this.#reportOutcome(call, event, run, id);

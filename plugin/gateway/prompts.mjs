@@ -33,7 +33,7 @@ export class Prompts {
   /**
    * @param {Pick<import("./engine.mjs").Engine, "ask">} engine
    * @param {Runs} runs
-   * @param {Pick<import("./answerer.mjs").Answerer, "answer">} [answerer]
+   * @param {Pick<import("./answerer.mjs").Answerer, "answer" | "review">} [answerer]
    */
   constructor(engine, runs, answerer) {
     this.#engine = engine;
@@ -105,6 +105,7 @@ export class Prompts {
       const outcome = goesOn ? "unavailable" : OUTCOMES[decision] ?? "denied";
       if (!prompt.used || outcome !== "used") void this.#engine.ask({ type: "resolved", nonce, outcome }); // a question, not a note: it waits for an engine that is restarting
       this.#runs.call(session, id, { ran: outcome === "used" ? params : null });
+      if (outcome === "used") this.approved(params, session, id);
       if (outcome !== "unavailable") return;
       this.#alone.add(run);
       // The model sees this text instead of the gateway's, as it would see a correction.
@@ -115,6 +116,19 @@ export class Prompts {
       allowedDecisions: ["allow-once", "deny"], onResolution,
     };
     return { params, requireApproval };
+  }
+
+  /**
+   * A person said yes to this call. The gateway reviews commands as well, afterwards: nobody is asked twice.
+   * @param {any} params
+   * @param {string | undefined} session
+   * @param {string} id
+   */
+  approved(params, session, id) {
+    const { command } = params ?? {};
+    if (typeof command !== "string" || !this.#answerer) return;
+    const ended = new Promise((done) => this.#runs.call(session, id, { ended: () => done(undefined) }));
+    void this.#answerer.review({ session, id, command }, ended);
   }
 
   /**

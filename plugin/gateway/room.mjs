@@ -175,5 +175,7 @@ export const wasUsed = () => {
  */
 export function hasAllowlist(config) {
   const agents = [config?.agents?.defaults, ...Object.values(config?.agents?.entries ?? {}), ...(config?.agents?.list ?? [])];
-  return [config, ...agents].some((each) => ["allowlist", "deny"].includes(each?.tools?.exec?.security) || ["always", "on-miss"].includes(each?.tools?.exec?.ask));
+  return [config, ...agents].map((each) => each?.tools?.exec).some((exec) =>
+    ["allowlist", "deny"].includes(exec?.security) || ["always", "on-miss"].includes(exec?.ask)
+    || ["deny", "allowlist", "ask", "auto"].includes(exec?.mode));
 }

@@ -21,10 +21,10 @@ const PLAINLY = /^(.+?):[^:]*(?::\d+)?$/s;
  *
  * One call. `judged`: it reached `before_tool_call`. `text`: replaces the gateway's refusal. `ran`: the arguments that were
  * allowed, to compare with those that ran; `cwd`: its folder. `outcome`: whether the engine wants the outcome, and how;
- * `note`: appended to its result.
+ * `note`: appended to its result. `ended`: to be told when it has.
  * @typedef {{
  *   tool: string, params: any, run: string, agent: string, session: string, judged: boolean, text?: string,
- *   ran?: any, isInRoom?: boolean, hostIsOurs?: boolean, cwd?: string, outcome?: string, note?: string
+ *   ran?: any, isInRoom?: boolean, hostIsOurs?: boolean, cwd?: string, outcome?: string, note?: string, ended?: () => void
  * }} Call
  */
 

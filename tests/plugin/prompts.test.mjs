@@ -131,7 +131,7 @@ describe("what a person decides elsewhere", () => {
     /** @type {any[]} */
     const answered = [];
     const runs = new Runs();
-    const answerer = { answer: async (/** @type {any[]} */ ...all) => void answered.push(all) };
+    const answerer = { answer: async (/** @type {any[]} */ ...all) => void answered.push(all), review: async () => {} };
     const prompts = new Prompts({ ask: async () => null }, runs, answerer);
     const shown = ids.map((id) => prompts.ask(ANSWER, PARAMS, runs.get("r1", SESSION, "main"), SESSION, id).requireApproval);
     return { prompts, shown, answered };
@@ -232,5 +232,55 @@ describe("answering the gateway's prompt", () => {
     const connect = async () => { throw new Error("no such module"); };
     assert.match(String((await answered({ connect })).warned[0]), /approve of 0a1b2c3d could not be passed on .*no such module.*answer it there/);
     assert.deepEqual((await answered({ connect, isOpen: () => false })).warned, []);
+  });
+});
+
+describe("the gateway's own question about a command that a person has approved", () => {
+  const COMMAND = "touch x";
+  const CALL = { session: SESSION, id: "c1", command: COMMAND };
+  const asking = (/** @type {any} */ more = {}) => ({ id: "e1", request: { toolCallId: "c1", sessionKey: SESSION, command: COMMAND, ...more } });
+  const RESOLVED = ["exec.approval.resolve", { id: "e1", decision: "allow-once" }];
+  const ENDED = Promise.resolve();
+  const GOES_ON = new Promise(() => {});
+
+  /** @param {{ listed?: any[], later?: any[], ended: Promise<unknown> }} given */
+  async function reviewed({ listed = [], later = [], ended }) {
+    /** @type {any[]} */
+    const requests = [];
+    const logger = { debug() {}, info() {}, error() {}, warn() {} };
+    const answerer = new Answerer(logger, () => ({}), async (_, told) => ({
+      request: async (/** @type {string} */ method, /** @type {any} */ params) => {
+        requests.push([method, params]);
+        for (const payload of later) told?.({ event: "exec.approval.requested", payload });
+        return method === "exec.approval.list" ? listed : {};
+      },
+      end: () => requests.push(["end"]),
+    }));
+    await answerer.review(CALL, ended);
+    return requests;
+  }
+
+  test("is answered if it waits already", async () =>
+    assert.deepEqual(await reviewed({ listed: [asking()], ended: GOES_ON }), [["exec.approval.list", {}], RESOLVED, ["end"]]));
+
+  test("is answered if it comes later", async () =>
+    assert.deepEqual(await reviewed({ later: [asking({ toolCallId: "c2" }), asking()], ended: GOES_ON }), [["exec.approval.list", {}], RESOLVED, ["end"]]));
+
+  for (const other of [{ toolCallId: "c2" }, { sessionKey: "agent:main:other" }, { command: "touch y" }])
+    test(`is not answered for ${JSON.stringify(other)}`, async () =>
+      assert.deepEqual(await reviewed({ listed: [asking(other)], ended: ENDED }), [["exec.approval.list", {}], ["end"]]));
+
+  test("a call that runs without one is left alone", async () => {
+    /** @type {any[]} */
+    const reviews = [];
+    const runs = new Runs();
+    const answerer = { answer: async () => undefined, review: async (/** @type {any[]} */ ...all) => void reviews.push(all) };
+    const prompts = new Prompts({ ask: async () => null }, runs, answerer);
+    prompts.approved({ path: "x" }, SESSION, "c1");
+    assert.deepEqual(reviews, []);
+    prompts.approved({ command: COMMAND }, SESSION, "c1");
+    assert.deepEqual(reviews[0]?.[0], CALL);
+    runs.knownCall(SESSION, "c1")?.ended?.();
+    assert.equal(await reviews[0][1], undefined);
   });
 });

@@ -108,9 +108,9 @@ describe("the shell of commands", () => {
 
   test("a gateway with a list of allowed commands is noticed", () => {
     const allowlist = { tools: { exec: { security: "allowlist" } } };
-    for (const config of [allowlist, { agents: { entries: { a: allowlist } } }, { agents: { list: [allowlist] } }, { tools: { exec: { ask: "always" } } }])
+    for (const config of [allowlist, { agents: { entries: { a: allowlist } } }, { agents: { list: [allowlist] } }, { tools: { exec: { ask: "always" } } }, { tools: { exec: { mode: "auto" } } }])
       assert.equal(hasAllowlist(config), true);
-    for (const config of [undefined, {}, { tools: { exec: { security: "full", ask: "off" } } }]) assert.equal(hasAllowlist(config), false);
+    for (const config of [undefined, {}, { tools: { exec: { security: "full", ask: "off" } } }, { tools: { exec: { mode: "full" } } }]) assert.equal(hasAllowlist(config), false);
   });
 
   test("is not changed where the gateway cannot be asked for PATH first", () => {

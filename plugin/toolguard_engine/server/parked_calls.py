@@ -36,7 +36,9 @@ class CallAnswers(Protocol):
 
     def approved(self, call: Call, entry: HeldCall, config: Config) -> None: ...
 
-    def let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire: ...
+    def let_run(
+        self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False, approved: bool = False
+    ) -> messages.Wire: ...
 
     def refuse(
         self, question: int, call: Call, verdict: Verdict, nonce: str = "", prompt: messages.Prompt | None = None
@@ -135,7 +137,7 @@ class ParkedCalls:
             self._outbox.event("grant-used", call, settled.verdict)
         else:
             self._answers.approved(call, entry, parked.config)
-        return self._answers.let_run(parked.message.id, call, settled.verdict.code, pin=True)
+        return self._answers.let_run(parked.message.id, call, settled.verdict.code, pin=True, approved=entry is not None)
 
     def _refused_by_now(self, parked: ParkedCall, verdict: Verdict) -> Verdict | None:
         """What has come up since the call was parked; None where nothing has that would keep it from running."""

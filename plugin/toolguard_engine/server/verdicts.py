@@ -145,7 +145,9 @@ class Verdicts:
         """The call as it was read to be judged."""
         return self._read if self._read is not None and self._read.call is call else self._state.guard.read(call)
 
-    def let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire:
+    def let_run(
+        self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False, approved: bool = False
+    ) -> messages.Wire:
         read = self._reading(call)
         typed = self._state.guard.typed(read) if read.tool == "process" else ()
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
@@ -160,7 +162,7 @@ class Verdicts:
             return self.refuse(question, call, self._without_room(call))
         return messages.VerdictAnswer(
             question, "allow", code, pin=pin or only_there, note=note, outcome=wanted, room=room.pid, room_name=room.name,
-            only_there=only_there,
+            only_there=only_there, approved=approved,
         )  # fmt: skip
 
     def _without_room(self, call: Call) -> Verdict:

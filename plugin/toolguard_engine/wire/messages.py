@@ -367,10 +367,9 @@ class Prompt(msgspec.Struct, frozen=True, rename="camel"):
 
 class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     """`pin`: exactly the judged params may run. `stop` ends the run. `prompt`: ask in the gateway's own way first.
-
-    `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
-    result. `waiting`: what the answer of a run that ends must name: nonces of held calls, or a command. `room`: the process
-    whose room the command enters, 0 if none; `only_there`: it must not run without; `room_name`: the same after a restart.
+    `approved`: a person has. `outcome`: what is wanted when the call has run: nothing, a note (`tell`) or an answer (`ask`).
+    `note` goes behind its result. `waiting`: what the answer of a run that ends must name: nonces of held calls, a command.
+    `room`: the process whose room the command enters, 0 if none; `room_name`: after a restart; `only_there`: only in it.
     """
 
     id: Id
@@ -386,6 +385,7 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     room: int = 0
     room_name: str = ""
     only_there: bool = False
+    approved: bool = False
 
 
 class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):
