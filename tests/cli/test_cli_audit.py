@@ -236,3 +236,22 @@ def test_as_processes(places: Places) -> None:
     assert (reported["command"], [event["nonce"] for event in reported["data"]["events"]]) == ("audit show", ["abcd0001"])
     assert toolguard("audit").returncode == 2
     assert toolguard("audit", "show", "--last", "0").returncode == 2
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_columns_stay_columns_in_a_narrow_terminal(places: Places, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    facts = {"code": "rule.filesystem.delete-recursive", "nonce": "3fa9c1d2", "tool": "exec", "agent": "main"}
+    held = {**facts, "shown": 'exec({ command: "rm -rf ~/photos" })'}
+    write(places, held, {**facts, "event": "approve", "by": "ann", "where": "cli"}, {"event": "kill-switch"})
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    head, *lines = texts(audit.show(places, ALL, 50))
+    assert head.split()[:2] == ["TIME", "EVENT"]
+    at = head.index("NONCE")
+    assert [line[at:].split()[0] for line in lines if line[at:].startswith("3fa9")] == ["3fa9c1d2"] * 2
+    assert max(map(len, [head, *lines])) <= columns
+    approved = " ".join(" ".join(lines).partition("approve")[2].split())
+    assert "main" in approved
+    together = " ".join(" ".join(lines).split())
+    for words in ("rule.filesystem.delete-recursive", "exec", "main", "ann (cli)", "rm -rf ~/photos", "kill-switch"):
+        assert words.replace(" ", "") in together.replace(" ", ""), "nothing is left out"

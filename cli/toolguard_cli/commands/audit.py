@@ -31,6 +31,9 @@ from toolguard_engine.stores.ports import AuditLogStore
 from toolguard_engine.wording import printable
 
 HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
+WIDE = 120
+FEWER = ("TIME", "EVENT", "NONCE", "BY", "WHAT")
+"""In a terminal that is narrower than `WIDE`. `BY` has the agent where nobody did it."""
 EVENTS = (
     "hold", "hold-again", "approve", "deny", "consume", "expire", "lapsed", "block", "would-refuse", "note", "stop",
     "budget", "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error",
@@ -107,7 +110,17 @@ def show(places: Places, chosen: Filter, last: int) -> Result:
         nowhere = Line("warn", held_calls.nowhere(places)) if held_calls.never_been(places) else None
         nothing = nowhere or Line("info", "no line of the audit log matches")
         return Result("audit show", {"events": []}, (nothing,))
-    return Result("audit show", {"events": events}, tuple(tables.table(HEAD, _folded(map(_row, events)))))
+    rows = list(_folded(map(_row, events)))
+    head, rows = (FEWER, list(map(_fewer, rows))) if sys.stdout.isatty() and tables.width() < WIDE else (HEAD, rows)
+    return Result("audit show", {"events": events}, tuple(tables.table(head, rows)))
+
+
+def _fewer(row: list[str]) -> list[str]:
+    """The row in a narrow terminal: what does not fit into a column stands before the text below it."""
+    when, event, code, nonce, tool, agent, by, what = row
+    named = "" if f"{tool}(" in what else tool
+    before = ", ".join(filter(None, (code, named, f"agent {agent}" if by and agent else "")))
+    return [when, event, nonce, by or agent, ": ".join(filter(None, (before, what)))]
 
 
 def _folded(rows: Iterable[list[str]]) -> Iterator[list[str]]:
