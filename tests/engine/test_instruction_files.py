@@ -22,7 +22,7 @@ def test_no_program_that_reads_instructions_is_passed_over() -> None:
     assert reading <= instruction_files.PROGRAMS
 
 
-@each_row("client", ["psql mydb", "mysql prod", "sqlite3 a.db", "duckdb", "mongosh", "make -f -"])
+@each_row("client", ["psql mydb", "mysql prod", "sqlite3 a.db", "duckdb", "mongosh", "make -f -", "make --makef=-"])
 @each_row("fetch", ["curl -s https://get.example/x", "wget -qO- http://get.example/x"])
 def test_statements_of_another_machine_are_held(fetch: str, client: str) -> None:
     guard = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), packs.load())

@@ -16,6 +16,8 @@ from toolguard_engine.effects.manuals import manual_form
 from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual
 
 MADE = "manuals.json"
+_NO_DEEDS = frozenset({"runs", "instructs"})
+"""What may be said of a program whose manual does not say what it does with files."""
 
 
 class _Index(msgspec.Struct, frozen=True):
@@ -74,7 +76,7 @@ def _kinds() -> dict[str, str]:
 @cache
 def movers() -> frozenset[str]:
     """The names of the programs of which the manual says what they do with files. Other manuals have only their options."""
-    return frozenset().union(*(names for deed, names in _index().does.items() if deed != "runs"))
+    return frozenset().union(*(names for deed, names in _index().does.items() if deed not in _NO_DEEDS))
 
 
 def doing(deed: str) -> frozenset[str]:
@@ -105,7 +107,8 @@ def from_toml() -> Iterator[Manual]:
 
 
 def deeds(each: Manual) -> frozenset[str]:
-    """What a program does by default, by a verb or by an option; `runs` if it runs the value of an option."""
+    """What a program does by default, by a verb or by an option; `runs` if it runs the value of an option, `instructs` if it
+    does what a file says that an option names."""
     usages = (each.usage, *each.verbs.values())
     options = [option for usage in usages for option in usage.options]
     runs = {"runs"} if any(option.role in ("command", "exec") for option in options) else set[str]()
@@ -126,7 +129,7 @@ def encode(manuals: Iterable[Manual]) -> str:
     listed = list(manuals)
     does = {
         deed: sorted(name for each in listed if deed in deeds(each) for name in each.names)
-        for deed in sorted(DEEDS | {"runs"})
+        for deed in sorted(DEEDS | _NO_DEEDS)
     }
     lines = (f'"{" ".join(each.names)}": {msgspec.json.encode(each, order="deterministic").decode()}' for each in listed)
     index = msgspec.json.encode({deed: names for deed, names in does.items() if names}).decode()

@@ -68,7 +68,7 @@ TRAITS = frozenset({
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
     "filters", "joins", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses", "ends", "ordinary",
     "harmless", "makes-folders", "places", "mounts", "asks", "stores", "reopens",
-    "later",
+    "later", "instructs",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
@@ -83,9 +83,9 @@ as it stands; `chooses`: processes by something else than their names; `ends`: n
 changes neither the connection nor the address; `harmless`: the program does no more with it than without; `makes-folders`:
 another machine chooses the folders of the files as well; `places`: its value is a folder that packages are installed into;
 `mounts`: its value begins with a folder that a container gets; `stores`: its value is a folder for temporary files;
-`reopens`: opens its files by their names again and again; `later`: what it is given runs later; `asks`: the program only
-shows its help, its version or a list. Of `find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`,
-`negates`, `writes`, `acts`: what the test does."""
+`reopens`: opens its files by their names again and again; `later`: what it is given runs later; `instructs`: its value is a
+file that says what to do; `asks`: the program only shows its help, its version or a list. Of `find`: `leads`: stands before
+the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test does."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",

@@ -6,12 +6,12 @@ editor or a debugger, archives of classes, lists of commands.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.option_parser import value_in
 
 STDIN = 0
@@ -19,29 +19,6 @@ STDIN = 0
 
 _MAX_WORDS = 40
 _STDIN_NAMES = frozenset({"-", "/dev/stdin"})
-
-_OPTIONS = {
-    "ansible": r"-i|--inventory",
-    "bash": r"--rcfile|--init-file",
-    "cmake": r"-[CP]",
-    "docker": r"-f|--file",
-    "emacs": r"-l|--load",
-    "gdb": r"-i?x|--(?:init-)?command",
-    "gradle": r"-[bIc]|--build-file|--init-script|--settings-file",
-    "java": r"-jar|-cp|-classpath|--class-path",
-    "just": r"-f|--justfile",
-    "kubectl": r"-f|--filename|-k|--kustomize",
-    "lldb": r"-[sS]|--source(?:-before-file)?",
-    "make": r"-[a-zA-Z]*f|--(?:make)?file",
-    "mvn": r"-f|--file",
-    "ninja": r"-f",
-    "screen": r"-c",
-    "ssh": r"-F",
-    "task": r"-t|--taskfile",
-    "tmux": r"-f",
-    "vim": r"-[Ssu]",
-}
-"""Program: its options whose value is a file of instructions."""
 
 _OPERANDS = {"ansible-playbook": None, "crontab": None, "tmux": "source source-file", "puppet": "apply", "nomad": "run"}
 """Programs whose operands are such files; the words after which they are, if not all of them."""
@@ -55,20 +32,15 @@ _STATEMENT = lazy_re.compile(r"-[A-Za-z]*[ce]\b|-c|--(?:command|execute|eval|que
 _WITHOUT_OPERANDS = frozenset({"parallel"})
 """With an operand, which is a command then, they read only its arguments."""
 
-_ALIASES = {
-    "docker-compose": "docker", "gmake": "make", "gradlew": "gradle", "mvnw": "mvn", "nvim": "vim", "oc": "kubectl",
-    "podman": "docker", "scp": "ssh", "sftp": "ssh", "vi": "vim", "view": "vim",
-}  # fmt: skip
-
-PROGRAMS = frozenset().union(_OPTIONS, _ALIASES, _OPERANDS, _STDIN_READERS, _STATEMENT_READERS)
+_BY_OPTION = manual_catalogue.doing("instructs")
+PROGRAMS = frozenset().union(_BY_OPTION, _OPERANDS, _STDIN_READERS, _STATEMENT_READERS)
 """All programs for which `sources` finds something."""
 
 
 def sources(program: ProgramRun) -> Iterator[int]:
     """The positions in `argv` of what names a file of instructions, and `STDIN`."""
-    kind = _ALIASES.get(program.name, program.name)
     words = program.argv[:_MAX_WORDS]
-    named = (*_after_options(kind, words), *_operands(program))
+    named = (*_after_options(program), *_operands(program))
     for at in named:
         yield STDIN if value_in(words[at]) in _STDIN_NAMES else at
     if (not named and _reads_orders(program)) or (
@@ -81,17 +53,14 @@ def _reads_orders(program: ProgramRun) -> bool:
     return program.name in _STDIN_READERS and not (program.name in _WITHOUT_OPERANDS and program.words.operands)
 
 
-def _after_options(kind: str, words: tuple[str, ...]) -> Iterator[int]:
-    pattern = _OPTIONS.get(kind)
-    if pattern is None:
+def _after_options(program: ProgramRun) -> Iterator[int]:
+    if program.name not in _BY_OPTION:
         return
-    option = re.compile(rf"(?:{pattern})(?P<value>=.*|[-/].*)?", re.DOTALL)
-    for at, word in enumerate(words[1:], 1):
-        found = option.fullmatch(word)
-        if found and (found["value"] or "=") != "=":
-            yield at
-        elif found and at + 1 < len(words):  # the reader of commands splits `--file=<(x)` in two words
-            yield at + 1
+    end = min(len(program.argv), _MAX_WORDS)
+    options = (each for words in program.readings for each in words.given if "instructs" in each.entry.traits)
+    # The reader of commands splits `--file=<(x)` in two words.
+    found = dict.fromkeys(each.value.at if each.value.text else each.word + 1 for each in options)
+    yield from (at for at in found if at < end)
 
 
 def _operands(program: ProgramRun) -> Iterator[int]:
