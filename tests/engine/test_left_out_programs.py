@@ -60,3 +60,9 @@ def test_some_are_left_out() -> None:
     judged = guard({})[0]
     reading = judged.read(Call("exec", {"command": "echo a; cp a b; test -f q; " * 9}, cwd=WORK))
     assert len(reading.runs) < 9 * 3
+
+
+def test_a_list_of_all_variables_is_entered_each_time() -> None:
+    judged = guard({})[0]
+    reading = judged.read(Call("exec", {"command": "set; cp a b; set"}, cwd=WORK))
+    assert [program.name for program in reading.runs] == ["set", "cp", "set"]

@@ -29,6 +29,9 @@ _INSTANT = program_catalogue.programs("instant") | WRAPPERS.keys()
 _DETACHERS = program_catalogue.programs("detacher")
 PASSIVE = program_catalogue.programs("passive")
 _OBSERVERS = program_catalogue.programs("observer")
+_DUMPS = frozenset((name,) for name in program_catalogue.programs("variable_lister"))
+"""Print all variables, whatever these are by then."""
+
 _TELLING = program_catalogue.programs("text_printer") | program_catalogue.programs("variable_lister")
 """Print words that they are given, or variables: others may use what they print."""
 
@@ -69,6 +72,8 @@ def _identity(program: ProgramRun) -> tuple[object, ...]:
 
 def _feeds_others(program: ProgramRun) -> bool:
     """Whether others may use what it prints, or read what it writes."""
+    if program.argv in _DUMPS:
+        return True
     return any(each.target != "/dev/null" for each in program.redirects) or (program.piped and program.name in _TELLING)
 
 
