@@ -19,7 +19,7 @@ READERS = {
 }
 OPTION_SETS = {
     "effects/commands": 17,
-    "effects/programs": 4,
+    "effects/programs": 3,
 }
 """How many there are in each folder. Lower a number when you have removed one; none may grow."""
 
