@@ -1,8 +1,8 @@
 """Measures what a call costs after 100,000 others, beside what it costs at first (about five minutes).
 
 The engine runs in this process, on the real stores in a temporary folder. The calls are those of agents that write, copy,
-move and delete files, run tests and look around, in ten sessions, each with its folder; what is written stays known. Costs
-are processor time, with the two engines taking turns.
+move and delete files, run tests and look around, in ten sessions, each with its folder; what is written stays known. A run
+ends after 20 calls, as the gateway part reports it. Costs are processor time, with the two engines taking turns.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from toolguard_engine.model.file_record import FileRecord
 
 CALLS = 100_000
 SESSIONS = 10
+OF_RUN = 20
+"""Calls."""
+
 BATCH = 100
 ROUNDS = 40
 """Of a batch on each engine."""
@@ -51,7 +54,9 @@ def figures(folder: Path, calls: int) -> Iterator[Figure]:
     aged = Engine(folder / "aged")
     aged.runs(range(BATCH * ROUNDS))
     young = _memory()
-    aged.runs(range(BATCH * ROUNDS, calls))
+    aged.runs(range(BATCH * ROUNDS, calls // 2))
+    half, known_then = _memory(), len(aged.files.records)
+    aged.runs(range(max(BATCH * ROUNDS, calls // 2), calls))
     old, known = _memory(), len(aged.files.records)
     fresh = Engine(folder / "fresh")
     batches = [range(calls + at * BATCH, calls + (at + 1) * BATCH) for at in range(ROUNDS)]
@@ -59,6 +64,7 @@ def figures(folder: Path, calls: int) -> Iterator[Figure]:
     beside = f"{known:,} files remembered"
     yield Figure("processor time of a call, beside that of a fresh engine", _ratio(costs), "x", beside, MOST)
     yield Figure("memory of the process", old, "MB", f"{young:.0f} MB after {BATCH * ROUNDS:,} calls", MOST_MB)
+    yield Figure("... after half of the calls", half, "MB", f"{known_then:,} files remembered", MOST_MB)
     yield Figure("written to disk for a call", aged.written / (calls or 1), "bytes")
     aged.ends()
     Engine(folder / "empty").ends()
@@ -169,14 +175,21 @@ def _lines(number: int, work: Path) -> Iterator[Line]:
         yield from _call(f"c{number}", "write", params, Path(folder), session)
     else:
         yield from _call(f"c{number}", "read", {"path": f"{folder}/{source}/{name}"}, Path(folder), session)
+    if part % OF_RUN == OF_RUN - 1:
+        yield {"type": "run-end", "run": _run(f"c{number}", session)}
 
 
 def _call(name: str, tool: str, params: Line, folder: Path, session: int) -> Iterator[Line]:
     """A call and its result."""
-    place = {"agent": "main", "session": f"agent:main:{session}", "run": f"r-{session}-{name[-3:]}", "call": name}
+    place = {"agent": "main", "session": f"agent:main:{session}", "run": _run(name, session), "call": name}
     yield {"id": abs(hash(name)) % 2**31, "type": "judge", "tool": tool, "params": params, "cwd": str(folder), **place}
     text = f"what came of {name}"
     yield {"type": "came", "tool": tool, "params": params, "text": text, "size": len(text), "failed": False, **place}
+
+
+def _run(call: str, session: int) -> str:
+    number = call.removeprefix("c")
+    return f"r-{session}-{int(number) // SESSIONS // OF_RUN if number.isdigit() else call}"
 
 
 def _spent(work: Callable[[], object]) -> float:

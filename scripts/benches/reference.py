@@ -100,7 +100,7 @@ def of(texts: Iterable[str], session: str = PLACE["session"]) -> list[Message]:
 
 def _long(number: int, seed: int = FIRST) -> list[Message]:
     """Ten commands of 10 kB, for a session of their own: what one may cost comes back with time, and none passes here."""
-    return of(commands(10_000, 10, seed), f"agent:main:round-{number}")
+    return of(commands(10_000, 10, seed), f"agent:main:round-{number}-{seed}")
 
 
 def kinds(corpus: Path) -> Iterator[tuple[str, Callable[[int], list[Message]], float | None]]:
