@@ -69,8 +69,15 @@ ON_SHARED = {
 OWN_SETTINGS = {"test_fleet_on_gateway.py", "test_secrets_on_gateway.py"}
 """Tests that put the gateway of `either` under settings other than those of `stage`."""
 
-WRITES_WAIT = {"test_approvals_in_chat.py", "test_chat_senders.py", "test_self_approval_ways.py"}
+TOGETHER = (
+    # The first of these compares the store of held calls as it is on disk: no call of an earlier test may lapse meanwhile.
+    ("test_self_protection.py", "test_approvals_in_chat.py", "test_chat_senders.py", "test_self_approval_ways.py"),
+    ("test_approvals_on_gateway.py", "test_meaning_on_gateway.py"),
+    ("test_session_answers_on_gateway.py", "test_usage_on_gateway.py"),
+    ("test_claude_cli.py", "test_control_plane_on_gateway.py"),
+)
 """Tests that put the first gateway under the same settings as each other."""
+IN_ORDER = [file for files in TOGETHER for file in files]
 
 APART = {
     "test_codex.py",
@@ -167,7 +174,7 @@ def _under(item: pytest.Item) -> int:
     """What a gateway shows under the same settings comes together: a change of them costs as much as ten turns."""
     if "either" in getattr(item, "fixturenames", ()):
         return int(item.path.name in OWN_SETTINGS)
-    return 2 if item.path.name in WRITES_WAIT else 3
+    return 2 + (IN_ORDER.index(item.path.name) if item.path.name in IN_ORDER else len(IN_ORDER))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -97,6 +97,32 @@ PATIENCE = (
 says nothing, and counts as silent after five seconds."""
 
 
+WRITES_WAIT: dict[str, Any] = {"alwaysBlock": ["write"], "pendingTimeoutMs": 600_000, "approval": {"wake": False}}
+"""Settings that several files share, because a change of them costs as much as ten turns. `write` waits for a person, and
+nobody is woken, so that nothing happens by itself."""
+ALL_WAITS: dict[str, Any] = {**WRITES_WAIT, "alwaysBlock": ["exec", "write"], "approvalWindowMs": 120_000}
+"""So does `exec`. A gateway needs its time to start again between a yes and the call."""
+
+INCLUDED = "words.json5"
+CODER = "anthropic/claude-opus-5"
+WITH_CODER: dict[str, Any] = {
+    "agents": {
+        "entries": {
+            "main": {"default": True},
+            "coder": {"model": CODER, "models": {CODER: {"agentRuntime": {"id": "claude-cli"}}}},
+        }
+    },
+    "messages": {"$include": f"./{INCLUDED}"},
+}
+"""A part of the gateway's config is in a file of its own, and the model of one agent is run by the Claude CLI."""
+
+
+def measured(home: Home) -> dict[str, Any]:
+    """Settings under which model calls are kept, and links answer."""
+    metrics = {"enabled": True, "dbPath": str(home.root / "usage.db")}
+    return {"approval": {"wake": False, "answerLinks": True}, "metrics": metrics}
+
+
 @dataclass
 class Played:
     """What one scripted conversation came to."""

@@ -20,7 +20,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from gateway_stage import NEW_HOST, Stage, put_in
+from gateway_stage import INCLUDED, NEW_HOST, WITH_CODER, Stage, put_in
 from operator_process import PostingProcess
 from toolguard_cli.rig import downloads, scripted_model
 from toolguard_cli.rig.private_home import Home, over
@@ -220,6 +220,12 @@ class Shared:
         self._gateway.end_programs()
         self._gateway.stop(signal.SIGKILL)  # it would wait for runs that tests have left
         self._home.__exit__(None, None, None)
+
+
+def with_coder(shared: Shared) -> Stage:
+    """With an agent `coder` whose model is run by the Claude CLI, and an included file in the config."""
+    (shared.home.state_dir / INCLUDED).write_text("{}\n")
+    return shared.under(host=WITH_CODER, approval={"wake": False}, pendingTimeoutMs=600_000)
 
 
 def _remove(path: Path) -> None:

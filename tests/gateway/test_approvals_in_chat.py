@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from chat_confirmation import code_in
-from gateway_stage import NEW_HOST, Stage, audit, nonces, once
+from gateway_stage import NEW_HOST, WRITES_WAIT, Stage, audit, nonces, once
 from operator_client import APPROVER, OWNER, WRITER, GatewayError, Operator
 from shared_gateway import Shared
 from toolguard_cli.rig import scripted_model
@@ -25,7 +25,7 @@ ROOM = "agent:main:room"
 @pytest.fixture
 def stage(shared: Shared) -> Stage:
     """`write` waits for a person; nobody is woken, so that nothing happens by itself here."""
-    return shared.under(alwaysBlock=["write"], approval={"wake": False})
+    return shared.under(**WRITES_WAIT)
 
 
 @pytest.fixture

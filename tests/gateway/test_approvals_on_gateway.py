@@ -9,22 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from gateway_stage import MAX_FAILURES, NEW_HOST, Played, Stage, audit, endless, nonces, once, toolguard, waiting
+from gateway_stage import ALL_WAITS, MAX_FAILURES, NEW_HOST, Played, Stage, audit, endless, nonces, once, toolguard, waiting
 from shared_gateway import Shared
 from toolguard_cli.rig import scripted_model
 from toolguard_engine.approvals.ledger import Decision
 
-WINDOW_MS, PENDING_MS = 120_000, 600_000
-"""A gateway needs its time to start again."""
 ESCALATE = "TOOLGUARD_ESCALATE|"
 
 
 @pytest.fixture
 def held(shared: Shared) -> Stage:
     """A gateway that asks for every `exec`; nobody is woken, so that a test says itself when a call is repeated."""
-    return shared.under(
-        alwaysBlock=["exec"], approvalWindowMs=WINDOW_MS, pendingTimeoutMs=PENDING_MS, approval={"wake": False}
-    )
+    return shared.under(**ALL_WAITS)
 
 
 def command(text: str, **more: object) -> scripted_model.Reply:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from gate import sampled
-from gateway_stage import NEW_HOST, Stage, audit, nonces, once
+from gateway_stage import NEW_HOST, WRITES_WAIT, Stage, audit, nonces, once
 from operator_client import OWNER, Operator
 from shared_gateway import Shared
 from toolguard_cli.rig import downloads
@@ -54,7 +54,7 @@ WAYS: dict[str, str] = {
 
 @pytest.fixture
 def stage(shared: Shared) -> Stage:
-    return shared.under(alwaysBlock=["write"], approval={"wake": False})
+    return shared.under(**WRITES_WAIT)
 
 
 def held(stage: Stage, name: str) -> HeldCall:

@@ -13,14 +13,11 @@ from typing import Any
 import pytest
 
 from gateway_stage import RELEASE, Stage, toolguard, waiting
-from shared_gateway import Shared
+from shared_gateway import Shared, with_coder
 from toolguard_cli.hostconfig import gateway_files
 from toolguard_cli.rig.real_gateway import Turn, openclaw
 
 STANDIN = Path(__file__).parent / "standins" / "claude.py"
-MODEL = "anthropic/claude-opus-5"
-AGENT = {"model": MODEL, "models": {MODEL: {"agentRuntime": {"id": "claude-cli"}}}}
-AGENTS = {"agents": {"entries": {"main": {"default": True}, "coder": AGENT}}}
 RELAYS = tuple(int(part) for part in RELEASE.split(".")) >= (2026, 9, 3)
 
 pytestmark = pytest.mark.skipif(not RELAYS, reason="this release asks no PreToolUse hook over the CLI's pipes")
@@ -32,7 +29,7 @@ def stage(shared: Shared) -> Stage:
     program = shared.home.programs / "claude"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} "$@"\n')
     program.chmod(0o755)
-    return shared.under(host=AGENTS)
+    return with_coder(shared)
 
 
 def ask(stage: Stage, tool: str, session: str = "", **given: Any) -> Turn:

@@ -229,7 +229,7 @@ def test_agents_have_rooms_of_their_profiles(contained: Stage) -> None:
     assert len({room(contained), loose[0], tight[0]}) == 3
 
 
-@pytest.mark.parametrize(("agent", "mode"), [("main", "rw"), ("tight", "ro")])
+@pytest.mark.parametrize(("agent", "mode"), [pytest.param("main", "rw", marks=pytest.mark.thorough), ("tight", "ro")])
 def test_subagents_are_in_the_room_of_their_agent(contained: Stage, wait: Wait, agent: str, mode: str) -> None:
     task, marker = f"work for {secrets.token_hex(4)}", secrets.token_hex(8)
     spawn = {"id": "sessions_spawn", "args": {"task": f"{task} {marker}", "agentId": agent}}

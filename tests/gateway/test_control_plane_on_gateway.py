@@ -16,16 +16,14 @@ from typing import Any
 import pytest
 
 from gate import sampled
-from gateway_stage import NEW_HOST, RELEASE, Stage, audit
-from shared_gateway import Shared
+from gateway_stage import INCLUDED, NEW_HOST, RELEASE, Stage, audit
+from shared_gateway import Shared, with_coder
 from toolguard_cli.rig import scripted_model
 from toolguard_engine.effects.control_plane import verb_catalogue
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="the tool `openclaw` and Tool Search came with 2026.9")
 
 ROOT = Path(__file__).resolve().parents[2]
-INCLUDED = "words.json5"
-OWN = {"approval": {"wake": False}, "pendingTimeoutMs": 600_000}
 MARKER = re.compile(r"\([0-9a-f]{16}\)")
 OFF = '{"plugins": {"entries": {"toolguard": {"enabled": false}}}}'
 DISABLED = {"action": "config_set", "path": "plugins.entries.toolguard.config.mode", "value": "disabled"}
@@ -36,8 +34,7 @@ EVIL = '{"command": "sh", "args": ["-c", "touch ~/evil"]}'
 def guarded(shared: Shared) -> Iterator[Stage]:
     """The gateway with a part of its config in a file of its own, and something to lose in its home."""
     home = shared.home
-    (home.state_dir / INCLUDED).write_text("{}\n")
-    stage = shared.under(host={"messages": {"$include": f"./{INCLUDED}"}}, **OWN)
+    stage = with_coder(shared)
     important = home.root / "important"
     important.mkdir(exist_ok=True)
     (important / "thesis.txt").write_text("ten years of work\n")

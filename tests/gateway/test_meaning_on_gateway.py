@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from gateway_stage import Stage, audit, once, toolguard, waiting
+from gateway_stage import ALL_WAITS, Stage, audit, once, toolguard, waiting
 from shared_gateway import Shared
 from toolguard_cli.rig import scripted_model
 from toolguard_engine.approvals.ledger import HeldCall
-
-WINDOW_MS = 120_000
 
 Wait = Callable[[Callable[[], bool]], None]
 
@@ -22,7 +20,7 @@ Wait = Callable[[Callable[[], bool]], None]
 @pytest.fixture
 def held(shared: Shared) -> Stage:
     """Asks for every `exec` and `write`; nobody is woken, so that a test says itself when a call is repeated."""
-    return shared.under(alwaysBlock=["exec", "write"], approvalWindowMs=WINDOW_MS, approval={"wake": False})
+    return shared.under(**ALL_WAITS)
 
 
 def run(command: str, **more: Any) -> scripted_model.Reply:

@@ -109,7 +109,10 @@ def test_a_command_in_the_background(kept) -> None:
 
 
 @pytest.mark.skipif(not NEW_HOST, reason="this release has no Tool Search")
-@pytest.mark.parametrize(("tool", "params"), [("exec", {"command": "cat {config}"}), ("read", {"path": "{config}"})])
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [("exec", {"command": "cat {config}"}), pytest.param("read", {"path": "{config}"}, marks=pytest.mark.thorough)],
+)
 def test_inside_tool_search(kept, tool, params) -> None:
     args = {name: value.format(config=kept.home.config_path) for name, value in params.items()}
     played = play_one(kept, call("tool_call", {"id": tool, "args": args}))
@@ -126,6 +129,7 @@ def test_the_tool_of_an_mcp_server_inside_tool_search(kept) -> None:
     assert MARK in played.results[1]
 
 
+@pytest.mark.thorough
 def test_the_tool_of_an_mcp_server(either) -> None:
     """Its result has two blocks: the token begins in one and ends in the other."""
     stage = either.under(host=host(either.home) | ({"tools": {"toolSearch": False}} if NEW_HOST else {}))

@@ -21,7 +21,7 @@ import user_manager
 from attackers import Attack
 from browser import MISSING as NO_BROWSER
 from gate import sampled
-from gateway_stage import NEW_HOST, Stage, audit, nonces, once
+from gateway_stage import NEW_HOST, WRITES_WAIT, Stage, audit, nonces, once
 from operator_client import OWNER, Operator
 from shared_gateway import Shared
 from toolguard_cli.rig import downloads
@@ -39,7 +39,7 @@ NOT_TOLD = {"security.no-person"}
 
 @pytest.fixture
 def stage(shared: Shared) -> Stage:
-    return shared.under(alwaysBlock=["write"], approval={"wake": False})
+    return shared.under(**WRITES_WAIT)
 
 
 def program(name: str) -> str:
@@ -118,6 +118,7 @@ def test_a_newly_paired_device(stage: Stage, attack: Attack) -> None:
     refused(stage, attack, OF_AN_AGENT)
 
 
+@pytest.mark.thorough
 def test_a_node(stage: Stage, attack: Attack) -> None:
     """What a node hears or asks for goes to the model and is no command."""
     agent_runs(stage, attack, *attack.websocket("node"))

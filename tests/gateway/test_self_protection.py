@@ -17,13 +17,15 @@ from pathlib import Path
 
 import pytest
 
-from gateway_stage import NEW_HOST, Stage, audit, nonces, once, waiting
+from effort import ALL
+from gateway_stage import NEW_HOST, WRITES_WAIT, Stage, audit, nonces, once, waiting
 from shared_gateway import SCRIPTS, Shared
 from standings_seen import batch
 from toolguard_cli.rig import scripted_model
 from toolguard_engine.approvals.ledger import HeldCall
 
 HELD = "held.txt"
+SESSION = "agent:main:held"
 BLOCK = "TOOLGUARD_BLOCK|"
 
 
@@ -67,11 +69,15 @@ class Held:
 @pytest.fixture
 def held(shared: Shared) -> Held:
     """`write` waits for a person, so that `exec` itself is free. The same call waits for all of these tests."""
-    stage = shared.under(alwaysBlock=["write"], pendingTimeoutMs=600_000, approval={"wake": False})
-    if not waiting(stage.home):
-        stage.play(once(writing()), "agent:main:held")
-    (entry,) = [entry for entry in waiting(stage.home) if entry.tool == "write"]
+    stage = shared.under(**WRITES_WAIT)
+    if not its_own(stage):
+        stage.play(once(writing()), SESSION)
+    (entry,) = its_own(stage)
     return Held(stage, entry)
+
+
+def its_own(stage: Stage) -> list[HeldCall]:
+    return [entry for entry in waiting(stage.home) if entry.session == SESSION]
 
 
 def writing() -> scripted_model.Reply:
@@ -198,12 +204,26 @@ def not_blocked(held: Held, attempts: dict[str, Attempt]) -> dict[str, str]:
     return {name: text for name, text in zip(tried, reported, strict=True) if BLOCK not in text}
 
 
+GATE = {
+    "plain", "the module by code", "xargs", "a variable of the call", "another name", "a script", "a grant",
+    "a shell that runs", "the gateway's own approvals", "the gateway's own chat", "exec in Tool Search",
+    "a message to a session", "write the book", "write in Tool Search", "in that folder", "read the key as a file",
+    "remove the plugin", "edit the config", "patch the config", "openclaw config set", "the config tool", "uninstall",
+    "kill the engine", "kill the parent",
+}  # fmt: skip
+"""One for each tool and way of reaching it; tests/engine/test_protection*.py have the spellings."""
+
+
+def tried_here(attempts: dict[str, Attempt]) -> dict[str, Attempt]:
+    return {name: attempt for name, attempt in attempts.items() if ALL or name in GATE}
+
+
 def test_an_agent_cannot_approve_its_own_call(held) -> None:
-    assert not_blocked(held, APPROVING) == {}
+    assert not_blocked(held, tried_here(APPROVING)) == {}
 
 
 def test_an_agent_cannot_change_or_stop_the_guard(held) -> None:
-    assert not_blocked(held, CHANGING) == {}
+    assert not_blocked(held, tried_here(CHANGING)) == {}
 
 
 @pytest.mark.parametrize(
@@ -252,7 +272,7 @@ def test_a_program_that_leaves_its_parents_and_its_environment_is_not_obeyed(hel
 
 
 def test_the_call_still_waits_after_all_of_that(held) -> None:
-    reported = held.stage.play(once(writing()), "agent:main:held").results[-1]
+    reported = held.stage.play(once(writing()), SESSION).results[-1]
     assert reported.startswith(f"TOOLGUARD_ESCALATE|{held.nonce}|")
 
 
@@ -293,5 +313,5 @@ def test_outside_the_agent_the_same_command_approves(held) -> None:
     environment = {**held.stage.home.environment, "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Successfully wrote" in held.stage.play(once(writing()), "agent:main:held").results[-1]
+    assert "Successfully wrote" in held.stage.play(once(writing()), SESSION).results[-1]
     assert (held.stage.home.workspace_dir / HELD).read_text() == "written\n"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import gateway_stage
 from gateway_stage import NEW_HOST, Played, Stage, once
 from operator_client import Operator
 from shared_gateway import Shared
@@ -53,8 +54,8 @@ class Measured:
 
 @pytest.fixture
 def measured(shared: Shared, wait) -> Measured:
-    file = shared.home.root / "usage.db"
-    return Measured(shared.under(metrics={"enabled": True, "dbPath": str(file)}), file, wait)
+    settings = gateway_stage.measured(shared.home)
+    return Measured(shared.under(**settings), Path(settings["metrics"]["dbPath"]), wait)
 
 
 def row_of(usage: TokenUsage, session: str, channel: str = "") -> dict[str, Any]:
