@@ -13,7 +13,7 @@ from toolguard_engine.effects.commands import runner_table
 from toolguard_engine.effects.control_plane import verb_catalogue
 from toolguard_engine.effects.facts import key_owners, started_places
 from toolguard_engine.effects.manuals import manual_catalogue
-from toolguard_engine.host import path_repairs
+from toolguard_engine.host import path_repairs, setting_schemas
 from toolguard_engine.metrics import database, prices
 from toolguard_engine.rules import (
     risk_levels,
@@ -36,6 +36,7 @@ def load() -> None:
     key_owners.services()
     started_places.bundled()
     path_repairs.bundled()
+    setting_schemas.bundled()
     database.migrations()
     prices.listed()
     for encoding in ("utf-16-le", "utf-16-be"):

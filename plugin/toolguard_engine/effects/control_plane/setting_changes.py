@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from toolguard_engine.effects.control_plane import gateway_settings
 from toolguard_engine.effects.control_plane.gateway_settings import INCLUDE, Path, SettingEffect
+from toolguard_engine.host import setting_schemas
 
 MAX_CHANGES = 200
 """Differences of one change; a change with more of them counts as one of everything."""
@@ -44,6 +45,12 @@ class ChangedSetting(NamedTuple):
         if found.effect not in ("guard", "agent") and chooses and (self.new is not NOT_KNOWN or _is_model(path)):
             return SettingEffect("agent", found.path)
         return found
+
+    def refusal(self, release: str) -> str:
+        """Why the gateway would refuse it; empty if it may accept it, or nothing is known of the release."""
+        if self.new is UNSET or self.new is NOT_KNOWN:
+            return ""
+        return setting_schemas.refusal(release, self.path, self.new)
 
     @property
     def shown(self) -> str:

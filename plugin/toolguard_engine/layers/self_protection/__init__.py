@@ -150,7 +150,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
     tool, params, host, cwd = reading.tool, reading.params, reading.host, reading.call.cwd
     change = _config_change(reading)
     if change is not None:
-        yield from _of_config(change)
+        yield from _of_config(change, reading.host.release)
     lists = Lists(partial(_list, reading), is_worked_out=change is not None and change.settings is not None)
     folder = _folder(params, cwd) if reading.executes else ""
     if reading.commands:
@@ -184,13 +184,15 @@ def _config_change(reading: CallReading) -> ConfigChange | None:
         return None
 
 
-def _of_config(change: ConfigChange) -> Iterator[ProtectionFinding]:
+def _of_config(change: ConfigChange, release: str) -> Iterator[ProtectionFinding]:
     """What a change of the config would do to the guard."""
     if change.broken:
         yield ProtectionFinding(BROKEN, cause=change.broken)
     for each in change.settings or ():
         if each.effect.effect == "guard":
             yield ProtectionFinding(CONFIG, cause=each.shown)
+        elif refusal := each.refusal(release):
+            yield ProtectionFinding(BROKEN, cause=refusal)
 
 
 def _list(reading: CallReading, path: str) -> str | None:
