@@ -6,6 +6,7 @@ from __future__ import annotations
 from itertools import combinations, product
 
 from effort import some
+from setting_ways import CONFIG, OLD, SETTINGS, Files, Params, asked, decided, text_of, ways, with_value
 from tables import each_row
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
@@ -59,3 +60,28 @@ def test_what_does_the_same_has_the_same_answer(done: str, place: str) -> None:
 
 def test_there_are_enough_pairs() -> None:
     assert sum(len(forms(place, ways)) * (len(forms(place, ways)) - 1) // 2 for (_, place), ways in WAYS.items()) > 2_000
+
+
+SPELLED = (CONFIG, CONFIG.replace("/openclaw.json", "/./openclaw.json"), CONFIG.replace("/u/", "/u//"))
+CHANGES = {(path, str(new)): (path, new) for path, _, new, expected in SETTINGS if expected in ("block", "allow")}
+
+
+def calls(path: str, value: object) -> list[tuple[str, Params]]:
+    """The calls that set it, with the config's path in other spellings."""
+    found = [call for config in SPELLED for call in ways(path, value, config=config).values()]
+    return [*found, *asked(path, value).values()]
+
+
+@each_row(("path", "value"), list(CHANGES))
+def test_what_changes_the_same_setting_is_not_blocked_in_one_form_and_allowed_in_another(path: str, value: str) -> None:
+    path, new = CHANGES[path, value]
+    files = Files(text_of(with_value(OLD, path, new)))
+    found = {f"{tool} {params}": decided(tool, params, files)[0] for tool, params in some(calls(path, new))}
+    assert not {"allow", "block"} <= set(found.values()), {
+        each: next(c for c in found if found[c] == each) for each in found.values()
+    }
+
+
+def test_there_are_enough_pairs_of_changes() -> None:
+    counts = [len(calls(path, new)) for path, new in CHANGES.values()]
+    assert sum(count * (count - 1) // 2 for count in counts) > 2_000
