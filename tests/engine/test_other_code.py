@@ -334,6 +334,30 @@ def test_what_the_input_brings_is_run(command: str) -> None:
     assert judged(command) != "allow"
 
 
+DELETING = (
+    'node --title x -e \'require("fs").rmSync("/home/u/letters", {recursive: true})\'',
+    'node18 --newer x -e \'require("fs").rmSync("/home/u/letters", {recursive: true})\'',
+    "perl -l -e 'system(\"rm -rf ~/letters\")'",
+    "ruby --internal-encoding UTF-8 -e 'system(\"rm -rf ~/letters\")'",
+    "lua --newer --execute 'os.execute(\"rm -rf ~/letters\")'",
+    "groovy -pe '\"rm -rf /home/u/letters\".execute()'",
+    'elixir -r x.exs -e \'System.cmd("rm", ["-rf", "/home/u/letters"])\'',
+    "echo 'rm -rf ~/letters' > x; bash --newer x",
+    "echo 'os.execute(\"rm -rf ~/letters\")' > x.lua; lua --newer y x.lua",
+)
+"""Options before the code or the script, known and unknown ones."""
+
+
+@each_row("command", DELETING)
+def test_options_hide_no_code(command: str) -> None:
+    assert judged(command) != "allow"
+
+
+@each_row("command", [f"{start} x -e 'system(\"rm -rf ~/letters\")'" for start in ("ruby", "perl", "lua", "bun run")])
+def test_what_follows_a_script_is_no_code(command: str) -> None:
+    assert judged(command) == "allow"
+
+
 def deeds(code: str, language: str = "javascript") -> list[tuple[str, ...] | str]:
     found = interpreters.reading(code, language)
     return [deed.argv or deed.text or deed.kind for deed in found.deeds] if found and found.whole else ["not whole"]

@@ -11,10 +11,11 @@ from toolguard_engine.effects.commands import interpreters
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import Act, effect_on
 
 _AGENTS = program_catalogue.programs("coding_agent")
-_SHOWS = frozenset(["--help", "--version", "-h", "-v", "-V", "mcp", "doctor", "update", "auth", "login", "status", "models"])
+_SHOWS = manual_catalogue.spelled("(any)", "instead") | {"mcp", "doctor", "update", "auth", "login", "status", "models"}
 
 
 def _starts(program: ProgramRun, where: Where) -> Iterator[Effect]:

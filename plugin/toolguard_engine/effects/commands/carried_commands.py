@@ -17,6 +17,7 @@ from toolguard_engine.effects.commands.handed_code import known_programs
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import CARRIED, UNKNOWN, ProgramRun
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax import quoted_commands
 from toolguard_engine.effects.syntax.expand import ShellState
@@ -33,9 +34,7 @@ def carriers_known() -> frozenset[str]:
     return (known_programs() - program_catalogue.programs("terminal", "terminal_multiplexer")).union(WRAPPERS)
 
 
-_RUNS = frozenset(
-    "-- run exec x -e -x -c --exec --execute --command --cmd --run".split()  # noqa: SIM905 - a table of words
-)
+_RUNS = manual_catalogue.spelled("(any)", "starts") | {"--", "run", "exec", "x"}
 """Words behind which a program stands."""
 _TEXT = lazy_re.compile(
     r"-m|-t|-d|-b|--?(?:message|msg|body|title|text|description|desc|comment|note|notes|summary|subject|prompt|query|question|reason"
@@ -93,9 +92,9 @@ def run_code(walk: Walk, code: str, program: ProgramRun, state: ShellState) -> N
 
 def _command_at(argv: tuple[str, ...]) -> int:
     """Where a command begins among the words; 0 if none does."""
-    for at in range(1, min(len(argv), MAX_WORDS)):
-        word = argv[at]
-        if word in _RUNS or word[:1] == "-":
+    for operand in option_parser.plain(argv[:MAX_WORDS]).operands:
+        word, at = operand.text, operand.at
+        if word in _RUNS:
             continue
         runs = argv[at - 1] in _RUNS
         if runs and word.rpartition("/")[2] in carriers_known():
@@ -111,8 +110,8 @@ def _texts(argv: tuple[str, ...]) -> Iterator[str]:
         word = argv[at]
         if not (" " in word or '"' in word or "'" in word) or _TEXT.fullmatch(argv[at - 1]):
             continue
-        option, sign, value = word.partition("=") if word[:1] == "-" else ("", "", word)
-        if word[:1] == "-" and (not sign or _TEXT.fullmatch(option)):
+        value = option_parser.value_in(word)
+        if value != word and (not value or _TEXT.fullmatch(word.partition("=")[0])):
             value = word.partition(":")[2]
         if reads_as_command(value):
             yield value

@@ -205,5 +205,5 @@ class ChangeWalk(FileWalk):
         for path in self.written.possible_files((*program.argv[2:], *feed.files)):
             if (text := self.written.possible_text(path, program.cwd)) is not None:
                 yield text
-            elif self.running is not None and path[:1] != "-" and (file := self.running.text(path, program.cwd, sure=False)):
+            elif self.running is not None and (file := self.running.text(path, program.cwd, sure=False)):
                 yield file.text

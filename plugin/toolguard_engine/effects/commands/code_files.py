@@ -14,21 +14,18 @@ from posixpath import join, normpath
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.model.text_answers import kept_by_text
 
 MAX_IMPORTS = 4_000
 """More than fit into code that is read, of ordinary names."""
 
 _MAX_WORDS = 4_000
-_LOADING = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader", "-f", "--file"})
-"""Options whose value is code as well."""
-
 COLLECTED = ("**conftest.py", "**test_*.py", "**_test.py")
 """What test runners of Python find by themselves; only what agents made is read."""
 
-_CODE = frozenset({"-e", "--eval", "-p", "--print", "-pe", "-c"})
-
-_RUNNING = frozenset({"run", "test", "serve", "watch"})
+_STDIN = frozenset({"-"})
+_RUNNING = _STDIN | {"run", "test", "serve", "watch"}
 """Sub-commands of `deno`, `bun` and `tsx` before the script."""
 
 _PYTHON = lazy_re.compile(
@@ -69,38 +66,49 @@ def _of_folder(word: str, language: str) -> Iterator[str]:
 
 def scripts(program: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
     """The files that an interpreter is named, its script last. `only_loaded`: beside code in its words."""
-    argv, language = program.argv, code_sources.language(program.name)
-    at = 1
-    while at < min(len(argv), _MAX_WORDS):
-        word = argv[at]
-        name, sign, value = word.partition("=")
-        if name in _LOADING and (language != "ruby" or name != "-f"):
-            value = value if sign else "".join(argv[at + 1 : at + 2])
-            at += not sign
-            if "." in value or language == "awk":
+    language = code_sources.language(program.name)
+    for words in code_sources.readings(program):
+        yield from _scripts(words, language, only_loaded=only_loaded)
+
+
+def _scripts(words: CommandWords, language: str, *, only_loaded: bool) -> Iterator[str]:
+    for each in islice(words.given, _MAX_WORDS):
+        value = each.value.text
+        match each.entry.role:
+            case "loads":
+                yield from _loaded(value, language)
+            case "script-from" if value:
                 yield value
-            if language == "awk":
+                if language == "awk":
+                    return
+            case "module":
+                yield from _module_files(value, words.texts)
                 return
-        elif word[:2] in ("-r", "-M", "-m") and word[2:] and language in ("ruby", "perl"):
-            if (word[:2] == "-r") == (language == "ruby"):
-                yield from _module_named(word[2:].partition("=")[0], language)
-        elif word == "-m" and language == "python":
-            module = "".join(argv[at + 1 : at + 2])
-            if module in ("pytest", "unittest"):
-                yield from ("conftest.py", *COLLECTED, *(word for word in argv[at + 2 :] if word.endswith(".py")))
-                return
-            if module and module.partition(".")[0] not in sys.stdlib_module_names:
-                path = module.replace(".", "/")
-                yield from (f"{path}.py", f"{path}/__main__.py")
-            return
-        elif word in code_sources.WITH_VALUE or (only_loaded and word in _CODE):
-            at += 1
-        elif not word.startswith("-") and not (word in _RUNNING and language == "javascript"):
-            if language != "awk" and language and not only_loaded:
-                yield word
-                yield from _of_folder(word, language)
-            return
-        at += 1
+    before = _RUNNING if language == "javascript" else _STDIN
+    script = next((word for word in words.texts if word not in before), "")
+    if script and language not in ("", "awk") and not only_loaded:
+        yield script
+        yield from _of_folder(script, language)
+
+
+def _loaded(value: str, language: str) -> Iterator[str]:
+    """The files of code that is loaded before the script."""
+    if "." in value:
+        yield value
+    if language in _ENDING_OF_MODULES:
+        yield from _module_named(value.partition("=")[0], language)
+
+
+_ENDING_OF_MODULES = frozenset({"ruby", "perl"})
+
+
+def _module_files(module: str, words: tuple[str, ...]) -> Iterator[str]:
+    """The files that `python -m` runs."""
+    if module in ("pytest", "unittest"):
+        yield from ("conftest.py", *COLLECTED, *(word for word in words if word.endswith(".py")))
+    elif module and module.partition(".")[0] not in sys.stdlib_module_names:
+        path = module.replace(".", "/")
+        yield from (f"{path}.py", f"{path}/__main__.py")
 
 
 def _module_named(name: str, language: str) -> Iterator[str]:
@@ -116,12 +124,10 @@ def module(program: ProgramRun) -> tuple[str, ...]:
     """The words from the module on that `python3 -m` runs; empty without one."""
     if code_sources.language(program.name) != "python":
         return ()
-    at = next((at for at, word in enumerate(program.argv[1:_MAX_WORDS], 1) if word == "-m" or word[:1] != "-"), 0)
-    return (
-        program.argv[at + 1 :]
-        if at and program.argv[at] == "-m" and program.argv[at + 1 : at + 2] not in ((), ("",))
-        else ()
-    )
+    for each in code_sources.readings(program)[0].given:
+        if each.entry.role == "module" and each.value.text:
+            return program.argv[each.value.at :]
+    return ()
 
 
 @kept_by_text

@@ -9,7 +9,8 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.languages import python_code, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
-from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.syntax import windows_shells
 from toolguard_engine.model.lazy import kept
 
@@ -18,66 +19,30 @@ READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code
 """Language: what parses its code; None where it cannot."""
 
 MAX_FILE_CODE = 65_536
-MAX_OPTIONS = 40
-LANGUAGES: dict[str, tuple[str, str]] = {
-    # program: language, letters of the options that are followed by code
-    "python": ("python", "c"),
-    "pypy": ("python", "c"),
-    "ipython": ("python", "c"),
-    "node": ("javascript", "ep"),
-    "nodejs": ("javascript", "ep"),
-    "bun": ("javascript", "ep"),
-    "tsx": ("javascript", "ep"),
-    "ts-node": ("javascript", "ep"),
-    "zx": ("javascript", "e"),
-    "deno": ("javascript", ""),
-    "perl": ("perl", "eE"),
-    "ruby": ("ruby", "e"),
-    "jruby": ("ruby", "e"),
-    "php": ("php", "rBRE"),
-    "lua": ("lua", "e"),
-    "luajit": ("lua", "e"),
-    "awk": ("awk", ""),
-    "gawk": ("awk", "e"),
-    "mawk": ("awk", ""),
-    "nawk": ("awk", ""),
-    "osascript": ("applescript", "e"),
-    "powershell": ("powershell", ""),
-    "pwsh": ("powershell", ""),
-    "cmd": ("powershell", ""),  # its commands have the same names there
-    "Rscript": ("r", "e"),
-    "R": ("r", "e"),
-    "julia": ("julia", "eE"),
-    "elixir": ("elixir", "e"),
-    "groovy": ("groovy", "e"),
-    "scala": ("scala", "e"),
-    "tclsh": ("tcl", ""),
-    "expect": ("tcl", "c"),
-    "swift": ("swift", "e"),
-    "yaegi": ("go", "e"),
-    "ghc": ("haskell", "e"),
-    "racket": ("lisp", "e"),
-    "guile": ("lisp", "c"),
-    "rails": ("ruby", ""),
-    "irb": ("ruby", ""),
-    "psysh": ("php", ""),
-    "rake": ("ruby", "ep"),
-    "jrunscript": ("javascript", "e"),
-    "jjs": ("javascript", ""),
-    "octave": ("octave", ""),
-    "octave-cli": ("octave", ""),
-    "slsh": ("octave", "e"),
-    "emacs": ("lisp", ""),
+_PROGRAMS = {
+    "python": "python pypy ipython",
+    "javascript": "node nodejs bun tsx ts-node zx deno jrunscript jjs",
+    "perl": "perl",
+    "ruby": "ruby jruby rails irb rake",
+    "php": "php psysh",
+    "lua": "lua luajit",
+    "awk": "awk gawk mawk nawk",
+    "applescript": "osascript",
+    "powershell": "powershell pwsh cmd",
+    "r": "Rscript R",
+    "julia": "julia",
+    "elixir": "elixir",
+    "groovy": "groovy",
+    "scala": "scala",
+    "tcl": "tclsh expect",
+    "swift": "swift",
+    "go": "yaegi",
+    "haskell": "ghc",
+    "lisp": "racket guile emacs",
+    "octave": "octave octave-cli slsh",
 }
-_LONGEST_CLUSTER = 7
-_LONG = frozenset({"--eval", "--print", "--execute", "--run", "--command"})
-_NO_CODE = ("-M", "-m", "-I", "-x", "-D", "-C", "-W", "-X")
-"""Options of perl, python and ruby whose own value follows the letter."""
-
-WITH_VALUE = frozenset(
-    {"-W", "-X", "-r", "--require", "-I", "-C", "-d", "-l", "--import", "--loader", "-L", "-cp", "--project"}
-)
-"""Options whose value may be the next word. Any other word that is not an option is the script and ends the options."""
+LANGUAGES = {name: language for language, names in _PROGRAMS.items() for name in names.split()}
+"""The language that each interpreter reads. `cmd` reads none of PowerShell, but its commands have the same names there."""
 
 _POWERSHELL = lazy_re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGNORECASE)
 _SLASH_C = lazy_re.compile(r"(?:/[A-Za-z](?::\w{1,9})?){0,9}?//?[ckrCKR]")
@@ -94,7 +59,7 @@ def plain_name(name: str) -> str:
 
 def language(name: str) -> str:
     """The language that a program interprets; empty if it is not an interpreter."""
-    return (LANGUAGES.get(name) or LANGUAGES.get(plain_name(name), ("", "")))[0]
+    return LANGUAGES.get(name) or LANGUAGES.get(plain_name(name), "")
 
 
 def words_of_file(text: str, program: str) -> tuple[str, ...]:
@@ -105,13 +70,13 @@ def words_of_file(text: str, program: str) -> tuple[str, ...]:
 @kept
 def source(program: ProgramRun) -> tuple[str, str] | None:
     """The language and the code of a run; None if there is no code or it is unknown."""
-    language, letters = LANGUAGES.get(plain_name(program.name), ("", ""))
+    language = LANGUAGES.get(plain_name(program.name), "")
     if not language:
         return None
     if language == "applescript" and "JavaScript" in program.argv[1:4]:
         language = "javascript"
     reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(program.name)) or _console(program)
-    texts = reader(program) if reader else list(_given_by_option(program, letters))
+    texts = reader(program) if reader else given(program)
     most = MAX_FILE_CODE if program.origin is not None or language in READERS else MAX_CODE
     if texts:
         return language, "\n".join(texts)[:most]
@@ -127,36 +92,28 @@ def is_parsed(program: str) -> bool:
     return language(program) in READERS
 
 
-def _given_by_option(program: ProgramRun, letters: str) -> Iterator[str]:
-    argv, code_at = program.argv, 0
-    for at in range(1, min(len(argv), MAX_OPTIONS)):
-        word = argv[at]
-        if at == code_at:
-            continue
-        if word[:1] != "-" or word in ("--", "-") or (word == "-m" and letters == "c"):
-            return
-        if word in WITH_VALUE:
-            code_at = at + 1
-        name, attached, value = word.partition("=")
-        if name in _LONG:
-            if attached:
-                yield value
-            elif at + 1 < len(argv):
-                code_at = at + 1
-                yield argv[code_at]
-        elif word[1:2] != "-" and not word.startswith(_NO_CODE):
-            code_at = at + 1 if word[-1] in letters else code_at
-            yield from _by_letter(argv, at, letters)
+def readings(program: ProgramRun) -> tuple[CommandWords, ...]:
+    """What the words of an interpreter are, whatever its version is. Several readings if an option is unknown."""
+    if program.readings:
+        return program.readings
+    name = plain_name(program.name)
+    return option_parser.readings(name, program.argv) or (option_parser.plain(program.argv),)
 
 
-def _by_letter(argv: tuple[str, ...], at: int, letters: str) -> Iterator[str]:
-    """Code after `-e`, `-lane`, or attached as in `-e'code'`."""
-    word = argv[at]
-    if word[-1] in letters and len(word) <= _LONGEST_CLUSTER:
-        if at + 1 < len(argv):
-            yield argv[at + 1]
-    elif word[1:2] in letters and len(word) > 2:  # noqa: PLR2004 - the dash and a letter
-        yield word[2:]
+def given(program: ProgramRun) -> list[str]:
+    """The code that options have as their values, in any reading. An unknown option may have code by its name."""
+    found = readings(program)
+    texts = [value for words in found for value in _code(words)]
+    if unknown := {name for words in found for name in words.unknown}:
+        texts += option_parser.values(program.argv, unknown & manual_catalogue.spelled("(any-interpreter)", "starts"))
+    return list(dict.fromkeys(texts))
+
+
+def _code(words: CommandWords) -> Iterator[str]:
+    end = words.operands[0].at if words.operands else 0  # what follows a script are words of its own
+    for each in words.given:
+        if each.valued and each.entry.role == "script" and not 0 < end < each.word:
+            yield each.value.text
 
 
 def _awk(program: ProgramRun) -> list[str]:
@@ -166,10 +123,11 @@ def _awk(program: ProgramRun) -> list[str]:
 
 
 def _deno(program: ProgramRun) -> list[str]:
-    words = [word for word in program.words.texts if word != "-"]
-    if words[:1] in ([], ["run"]) and not words[1:] and (text := program.stdin_text):
+    words = program.words
+    named = [word for word in words.texts if word != "-"]
+    if words.verb in ("", "run") and not named and (text := program.stdin_text):
         return [text]
-    return words[1:2] if words[:1] == ["eval"] else []
+    return named[:1] if words.verb == "eval" else []
 
 
 def _rails(program: ProgramRun) -> list[str]:
@@ -197,7 +155,7 @@ def _powershell_texts(program: ProgramRun) -> list[str]:
             return [" ".join(argv[at + 1 :])]
         if _ENCODED.match(argv[at]):
             return [_utf16(argv[at + 1])]
-    words = [word for word in argv[1:] if not word.startswith(("-", "/"))]
+    words = [word for word in program.words.texts if word != "-" and word[:1] != "/"]
     if words and not words[0].endswith((".ps1", ".psm1")):
         return [" ".join(words)]
     text = program.stdin_text
@@ -223,11 +181,8 @@ def _console(program: ProgramRun) -> Callable[[ProgramRun], list[str]] | None:
 
 
 def _framework(program: ProgramRun) -> list[str]:
-    for at, word in enumerate(program.argv):
-        if word in ("-c", "--command", "--execute") and at + 1 < len(program.argv):
-            return [program.argv[at + 1]]
-        if word.startswith(("--execute=", "--command=")):
-            return [word.partition("=")[2]]
+    if code := option_parser.value(program.argv, ("-c", "--command", "--execute")):
+        return [code]
     text = program.stdin_text
     return [text] if text else []
 
@@ -237,6 +192,9 @@ _SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rai
 
 def is_script(program: ProgramRun) -> bool:
     """Whether a script or module is named, so that standard input is data and not code."""
-    return (
-        any(not word.startswith("-") or word.startswith("-m") for word in program.argv[1:]) and "-" not in program.argv[1:]
-    )
+    found = readings(program)
+    named = bool(found[0].texts) or all(any(each.entry.role in _RUN for each in words.given) for words in found)
+    return named and "-" not in program.argv[1:]
+
+
+_RUN = frozenset({"module", "script"})

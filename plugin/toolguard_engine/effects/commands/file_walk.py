@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from itertools import islice, pairwise
+from itertools import islice
 from shlex import quote
 
 from toolguard_engine import lazy_re
@@ -15,6 +15,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.model.lazy import FAILURES
@@ -31,7 +32,6 @@ _PRINTS_NAMES = program_catalogue.programs("file_finder") | {"ls", "tree", "du"}
 """Print the names of files, and nothing that stands in them."""
 
 _BETWEEN_NAMES = lazy_re.compile(r"[\s\"'`,:;|=<>()\[\]{}]+")
-_NAMING = frozenset({"-name", "-iname"})
 _SHELL_LIKE = SHELLS | program_catalogue.programs("sourcer")
 MAX_SOURCES = 12
 """Programs that may have printed what another one runs."""
@@ -56,12 +56,13 @@ def is_interpreter(name: str) -> bool:
 def _shebang(text: str) -> str:
     """The interpreter in the first line of a script, if it is not a shell; else empty."""
     words = text[2:200].partition("\n")[0].split() if text[:2] == "#!" else []
-    name = next((base for word in words if word[:1] != "-" and (base := last_part(word)) != "env"), "")
+    named = option_parser.plain(("#!", *words)).texts
+    name = next((base for word in named if (base := last_part(word)) != "env"), "")
     return "" if name in SHELLS or UNKNOWN in name else name
 
 
 def _may_be_path(word: str) -> bool:
-    return word[:1] != "-" and word.strip("./") not in ("", UNKNOWN)
+    return word.strip("./") not in ("", UNKNOWN)
 
 
 class FileWalk(WalkState):
@@ -150,7 +151,7 @@ class FileWalk(WalkState):
         files = [path for feed in (*feeds, program.stdin) if feed is not None for path in feed.files]
         for each in self.runs[-MAX_SOURCES:] if feeds else ():
             if (each.piped and each.pipeline == program.pipeline) or "$()" in each.via[len(program.via) :]:
-                files += [word for word in each.argv[1:] if word[:1] != "-"]
+                files += each.words.arguments
         if program.name.startswith(UNKNOWN) or program.name == "eval" or UNKNOWN in program.argv:
             files += self.running.later.in_variables
         self.running.feeds(list(dict.fromkeys(files)), program.name, program.cwd)
@@ -186,8 +187,8 @@ class FileWalk(WalkState):
         for file in self._files_listed(list(self.running.later.in_variables), program.cwd):
             found[file.path] = file
         for each in self._printers(program):
-            names = [value for option, value in pairwise(each.argv) if option in _NAMING]
-            words = [word for word in each.argv[1:] if word not in names and _may_be_path(word)]
+            names = [value.text for value in each.words.values("-name", "-iname")]
+            words = [word for word in each.words.arguments if word not in names and _may_be_path(word)]
             meant = [file for word in words for file in self._files_below(word, each.cwd)]
             if each.name in _PASSING:  # a list of names
                 meant = self._files_listed([file.path for file in meant], each.cwd)
@@ -223,9 +224,7 @@ class FileWalk(WalkState):
 
     def _files_shown_by_others(self, program: ProgramRun) -> list[FilePlace]:
         """The files that the words of programs mean whose output runs, as in `grep . x | sh`."""
-        words = dict.fromkeys(
-            (word, each.cwd) for each in self._printers(program) for word in each.argv[1:] if word[:1] != "-"
-        )
+        words = dict.fromkeys((word, each.cwd) for each in self._printers(program) for word in each.words.arguments)
         return [file for word, cwd in words for file in self._files_below(word, cwd, deep=False)]
 
     def _printers(self, program: ProgramRun) -> Iterator[ProgramRun]:

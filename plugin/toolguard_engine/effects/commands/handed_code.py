@@ -19,7 +19,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.place_names import word_set
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax.expand import ShellState
 
@@ -167,11 +167,9 @@ def _of_all(program: ProgramRun) -> Iterator[str]:
 
 
 def _of_options(program: ProgramRun) -> Iterator[str]:
-    for at, word in enumerate(program.argv[1:MAX_WORDS], 2):
-        if word[:1] == "-":
-            name, sign, value = word.partition("=")
-            if _RUNS.fullmatch(name):
-                yield value if sign else "".join(program.argv[at : at + 1] if at < MAX_WORDS else ())
+    argv = program.argv[:MAX_WORDS]
+    if running := [name for name in option_parser.names(argv) if _RUNS.fullmatch(name)]:
+        yield from option_parser.values(argv, running)
 
 
 def _of_variables(program: ProgramRun) -> Iterator[str]:

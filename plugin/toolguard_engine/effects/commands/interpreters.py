@@ -24,6 +24,7 @@ from toolguard_engine.effects.commands.code_sources import (
     is_script,
     language,
     plain_name,
+    readings,
     source,
 )
 from toolguard_engine.effects.facts import program_catalogue
@@ -31,6 +32,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, 
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.languages import code_deeds
 from toolguard_engine.effects.languages.code_deeds import CodeReading
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.effects.programs.code_connections import network_effects
 from toolguard_engine.effects.programs.code_search import clip
@@ -86,12 +88,17 @@ def hidden_text(program: ProgramRun, feed: StdinSource | None, *, piped: bool) -
 
 def _from_substitution(program: ProgramRun) -> Iterator[Effect]:
     """`sh -c "$(curl ...)"`, `bash <(curl ...)`: words of an interpreter, up to its script, that a fetcher prints."""
+    if not program.given:
+        return
+    words = readings(program)[0]
+    named = (word for word in words.named_words if word.text == program.argv[word.at])
+    paths = [word.at for word in named if "." in word.text or "/" in word.text]
     for at, feed in program.given:
-        if any(("." in word or "/" in word) and word[:1] != "-" for word in program.argv[1:at]):
+        if paths and paths[0] < at:
             return
         if 0 < at < len(program.argv) and (UNKNOWN in program.argv[at] or feed.text is not None):
             alone = program.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or "/dev/fd" in program.argv[at]
-            if alone or program.argv[at - 1].startswith("-"):
+            if alone or words.unknown or any(each.word == at - 1 for each in words.given):
                 yield from hidden_text(program, feed, piped=False)
 
 
@@ -102,7 +109,7 @@ _STARTERS = program_catalogue.programs("shell_starter")
 
 def _shell_out(program: ProgramRun) -> Iterator[Effect]:
     """A shell without a script that another program starts: it escapes the restrictions of that program."""
-    if program.stdin is not None or any(word[:1] != "-" or not _HANDED_OUT.match(word) for word in program.argv[1:]):
+    if program.stdin is not None or not all(map(_HANDED_OUT.match, program.argv[1:])):
         return
     if any(redirect.kind in ("read", "text") for redirect in program.redirects) or not _SITS_THERE.isdisjoint(program.via):
         return
@@ -114,14 +121,10 @@ def _shell_out(program: ProgramRun) -> Iterator[Effect]:
 def _shell(program: ProgramRun, _: Where) -> Iterator[Effect]:
     yield from _from_substitution(program)
     yield from _shell_out(program)
-    if ("-c" not in program.argv and not is_script(program)) or "-s" in program.argv[1:4]:
+    words = program.words
+    if words.has("-s") or not (words.has("--command") or is_script(program)):
         yield from hidden_text(program, program.stdin, piped=True)
-    elif (
-        program.argv[1:2]
-        and program.argv[1][:1] == "-"
-        and any(word == UNKNOWN for word in program.argv[2:4])
-        and not program.given
-    ):
+    elif (words.given or words.unknown or words.end) and UNKNOWN in words.arguments[:2] and not program.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), program)
     yield from _socket_redirects(program)
 
@@ -150,13 +153,12 @@ _WIDE = frozenset({"root", "home", "system", "credentials"})
 
 def _serves(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """A web server whose folder is a home or the whole system. Serving a project folder is ordinary."""
-    folder = ""
-    if program.argv[1:3] == ("-m", "http.server"):
-        folder = next(
-            (program.argv[i + 1] for i, word in enumerate(program.argv[:-1]) if word in ("-d", "--directory")), program.cwd
-        )
-    elif program.argv[1:2] == ("-S",):
-        folder = next((program.argv[i + 1] for i, word in enumerate(program.argv[:-1]) if word == "-t"), program.cwd)
+    words, folder = readings(program)[0], ""
+    module = next((each.value for each in words.given if each.entry.role == "module"), None)
+    if module is not None and module.text == "http.server":
+        folder = option_parser.value(program.argv[module.at :], ("-d", "--directory")) or program.cwd
+    elif words.has("--server"):
+        folder = words.last("--docroot") or program.cwd
     if folder and place(folder, where, program.cwd) in _WIDE:
         yield Effect("listen", folder, place(folder, where, program.cwd), frozenset({"files"}), program)
 

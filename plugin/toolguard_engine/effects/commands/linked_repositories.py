@@ -14,7 +14,6 @@ from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.programs.wrappers import value_of
 from toolguard_engine.effects.syntax.expand import ShellState
 
 _SETTINGS = ("config", "config.worktree", "../../config")
@@ -37,7 +36,7 @@ def linked(walk: Walk, program: ProgramRun, state: ShellState) -> None:
     """Walks the settings that an agent may have made."""
     if walk.running is None or is_away(program):
         return
-    asked = value_of(program.argv, ("-C",))
+    asked = next((value.text for value in program.words.values("-C")), "")
     for at, root in enumerate(walk.running.above(join(program.cwd, asked) if asked else program.cwd)):
         if folder := linked_repository(walk, root) or (root if at == 0 and asked else ""):
             _walk_settings(walk, folder, program, state)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import islice
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.file_readers import found_in
-from toolguard_engine.effects.programs.wrappers import SHELLS, Wrapper, options, value_of
+from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, known_text
 
@@ -71,7 +71,7 @@ def _first_given(walk: Walk, words: list[str]) -> list[str]:
 def _runs_script(argv: tuple[str, ...]) -> bool:
     """Whether the word behind these ones is a script that is run."""
     name = argv[0].rpartition("/")[2]
-    return (name in SHELLS or INTERPRETER.fullmatch(name) is not None) and all(word[:1] == "-" for word in argv[1:])
+    return (name in SHELLS or INTERPRETER.fullmatch(name) is not None) and {"-"}.issuperset(option_parser.plain(argv).texts)
 
 
 def _batches(words: list[str], own: CommandWords) -> Iterator[list[str]]:
@@ -104,12 +104,12 @@ def _placeholder(own: CommandWords) -> str:
 
 
 def _parallel(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = program.argv
-    at, _ = options(argv, 1, _PARALLEL)
+    argv, words = program.argv, program.words
+    at = words.operands[0].at if words.operands else len(argv)
     end = next((n for n in range(at, len(argv)) if argv[n] in (":::", "::::", ":::+", "::::+")), len(argv))
     rest = argv[at:end]
     inner = state.fork("parallel")
-    inner.cwd = value_of(argv[:at], ("--wd", "--workdir")) or inner.cwd
+    inner.cwd = words.last("--workdir") or inner.cwd
     for value in _first_given(walk, _values_of_parallel(walk, program, end)) or [UNKNOWN]:
         if not rest:
             walk.text(value, inner, None, piped=program.piped, pipeline=program.pipeline)
@@ -130,10 +130,8 @@ def _values_of_parallel(walk: Walk, program: ProgramRun, end: int) -> list[str]:
         return list(argv[end + 1 :])
     if program.stdin and program.stdin.text:
         return program.stdin.text.splitlines()
-    own = argv[: options(argv, 1, _PARALLEL)[0]]
-    named = value_of(own, ("-a", "--arg-file"))
     lists = (
-        *((named,) if named else ()),
+        *(value.text for value in program.words.values("--arg-file")),
         *(argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()),
     )
     files = (*(file for word in lists for file in walk.files_at(word, program)), *walk.fed_files(program))
@@ -163,7 +161,8 @@ def _found(walk: Walk, program: ProgramRun, start: str, command: tuple[str, ...]
     folder, started, running = start.rstrip("/"), command[0].rpartition("/")[2], walk.running
     runs = started == "{}" or started in SHELLS or INTERPRETER.fullmatch(started) is not None
     if runs and running is not None:
-        asked = (word for option, word in pairwise(program.argv) if option in ("-name", "-iname") and not _CODE.search(word))
+        named = (value.text for value in program.words.values("-name", "-iname"))
+        asked = (name for name in named if not _CODE.search(name))
         names = (f"{folder}/{'*/' * depth}{name}" for name in islice(asked, MAX_GIVEN) for depth in range(MAX_DEPTH))
         yield from (name for name in names if running.meant(name, program.cwd) or running.is_made_at(name, program.cwd))
         if running.is_made_at(start, program.cwd):
@@ -196,7 +195,6 @@ def _fd_folders(words: CommandWords) -> list[str]:
     return [*based, *words.texts[1:]][:MAX_GIVEN] or ["."]
 
 
-_PARALLEL = Wrapper("jNSnLaI", folder=("--wd", "--workdir"))
 _EXECUTING = manual_catalogue.spelled("find", "acts")
 
 

@@ -69,13 +69,12 @@ def loaded(program: ProgramRun, files: Iterable[str]) -> str:
 
 def _of_options(program: ProgramRun, language: str) -> frozenset[str]:
     """`python3 -m x`, `ruby -r./x`, `perl -Mx`: the names of modules."""
-    found: list[str] = []
-    for option, following in zip(program.argv[1:12], (*program.argv[2:12], ""), strict=False):
-        if language == "python" and option == "-m":
-            found.append(following)
-        elif (language == "ruby" and option.startswith("-r")) or (language == "perl" and option.startswith("-M")):
-            found.append(option[2:] or following)
-    return frozenset(each.rpartition("/")[2].partition("=")[0] for each in found)
+    wanted = _NAMING_MODULES.get(language)
+    found = (each for words in code_sources.readings(program) for each in words.given) if wanted else ()
+    return frozenset(each.value.text.rpartition("/")[2].partition("=")[0] for each in found if each.entry.role == wanted)
+
+
+_NAMING_MODULES = {"python": "module", "ruby": "loads", "perl": "loads"}
 
 
 @lru_cache(maxsize=4)

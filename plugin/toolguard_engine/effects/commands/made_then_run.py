@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from typing import NamedTuple
 
 from toolguard_engine.effects.facts import program_catalogue
@@ -17,6 +16,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, 
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.effects.landings import copied
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.programs.unpacking import archive_of, folder_of, inflated, unpacks
 
@@ -24,7 +24,7 @@ MAX_MADE = 200
 _COMPILERS = program_catalogue.programs("source_compiler")
 _FETCHERS = program_catalogue.programs("fetcher")
 _DECODERS = program_catalogue.programs("decoder", "gpg")
-_OUTPUTS = frozenset({"-o", "-out", "--output"})
+_OUTPUTS = manual_catalogue.spelled("(any)", "writes")
 _CHANGES = frozenset({"write", "discard", "copy-in"})
 _ELSEWHERE = frozenset({"remote", "null", "device"})
 
@@ -97,7 +97,7 @@ def _written(program: ProgramRun, found: Iterable[Effect], where: Where) -> Iter
     """The files whose content a program changes, as far as their names are known."""
     targets = [effect.target for effect in found if "touched" not in effect.flags]
     if program.name in _DECODERS:
-        targets += [value for option, value in pairwise(program.argv) if option in _OUTPUTS]
+        targets += filter(None, option_parser.values(program.argv, _OUTPUTS))
     for target in targets:
         if UNKNOWN not in (path := normal(target, where, program.cwd)):
             yield path

@@ -44,7 +44,7 @@ def run_scripts(walk: Walk, row: Runner, program: ProgramRun, state: ShellState)
         return
     names = _names(program)
     _installed(walk, program, state)
-    folder = next(option_values(program.argv, row.folder), "")
+    folder = next(option_values(program, row.folder), "")
     if not names:
         return
     if file := found_file(walk, (PACKAGE,), folder, program):

@@ -12,7 +12,8 @@ from toolguard_engine.effects.commands.runner_files import found_file
 from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
-from toolguard_engine.effects.programs.wrappers import WRAPPERS, after_verb, value_of
+from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.programs.wrappers import WRAPPERS, after_verb
 from toolguard_engine.effects.syntax import project_files
 from toolguard_engine.effects.syntax.expand import ShellState
 
@@ -34,7 +35,7 @@ def _package(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource 
     if after_verb(program.argv, wrapper):
         return walk.run_wrapped(program, wrapper, state)
     if program.argv[1:3] == ("pkg", "set"):
-        folder = value_of(program.argv, ("--prefix", "-C", "--dir", "--cwd"))
+        folder = option_parser.value(program.argv, ("--prefix", "-C", "--dir", "--cwd"))
         for word in program.argv[3:]:
             name, sign, text = word.removeprefix("scripts.").partition("=")
             if sign and name != word.partition("=")[0]:

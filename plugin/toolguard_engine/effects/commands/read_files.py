@@ -7,7 +7,7 @@ from functools import partial
 from posixpath import basename
 
 from toolguard_engine.effects.commands.file_lines import fixed_lines, run_lines
-from toolguard_engine.effects.commands.runner_files import NO_CODE, found_file, operands
+from toolguard_engine.effects.commands.runner_files import NO_CODE, found_file, operands, targets
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
@@ -20,10 +20,6 @@ VERB_WITHIN = 10
 """Words: global options with values stand before it."""
 
 
-_ONLY_SHOWN = frozenset({"--check", "-C", "--syntax-check", "--list-tasks", "--list-hosts", "--list-tags"})
-"""Options of Ansible with which the tasks of a playbook do not run; its commands are read in any case."""
-
-
 def walk_file(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, state: ShellState) -> None:
     """Walks one file in the language of its row."""
     language = row.language
@@ -32,13 +28,13 @@ def walk_file(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, sta
     elif language == "shell":
         walk.scripted(file, program.with_words((file.path,), basename(file.path)), state.fork(program.name))
     elif language in language_table.RULES:
-        _by_rules(walk, file, language_table.RULES[language], program, state)
+        _by_rules(walk, file, row, program, state)
     elif language in language_table.KEYED:
         picked = operands(program, row, verbs=True) if row.picks else None
         keyed = partial(language_table.keyed, path=file.path, language=language, keys=row.keys, picked=picked)
         run_lines(walk, file, keyed, state, program, "keys", sure=False)
     elif language == "playbook":
-        every = file.made and _ONLY_SHOWN.isdisjoint(program.argv)
+        every = file.made and not program.words.rehearses  # else its commands are read all the same
         run_lines(walk, file, language_table.playbook_tasks if every else language_table.playbook_commands, state, program)
     elif language == "git":
         _git(walk, file, program, state)
@@ -74,9 +70,10 @@ def _git(walk: Walk, file: FilePlace, program: ProgramRun, state: ShellState) ->
     run_lines(walk, file, read, state, program)
 
 
-def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], program: ProgramRun, state: ShellState) -> None:
+def _by_rules(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, state: ShellState) -> None:
+    read = language_table.RULES[row.language]
     rules = read(file.text)
-    names = [word for word in targets(program) if word]
+    names = [word for word in targets(program, row) if word]
     names = names if read is language_table.RULES["make"] else names[:1]
     inner = state.fork(program.name)
     for name, value in {**rules.variables, **dict(_assigned(program))}.items():
@@ -121,22 +118,6 @@ def _taken_in(
 
 def _meant(walk: Walk, name: str, program: ProgramRun) -> list[str]:
     return walk.running.meant(name, program.cwd) if GLOB.search(name) and walk.running is not None else [name]
-
-
-_WITH_VALUES = frozenset("fCIoWtd")
-
-
-def targets(program: ProgramRun) -> list[str]:
-    """The words that are no options, no values of short ones and no assignments."""
-    found, skip = list[str](), False
-    for word in program.argv[1:]:
-        if skip:
-            skip = False
-        elif word.startswith("-"):
-            skip = word[1:2] != "-" and word[-1] in _WITH_VALUES and (len(word) == 2 or word[1] not in _WITH_VALUES)  # noqa: PLR2004
-        elif "=" not in word:
-            found.append(word)
-    return found
 
 
 def _assigned(program: ProgramRun) -> Iterator[tuple[str, str]]:

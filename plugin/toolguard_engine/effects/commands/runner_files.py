@@ -15,6 +15,8 @@ from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
+from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.model.file_search import IN_ANY_FOLDER
 
 MAX_WRITTEN = 400
@@ -31,9 +33,7 @@ _UNITS = (".service", ".timer", ".path", ".socket")
 
 def read_files(walk: Walk, row: Runner, program: ProgramRun, folder: str) -> Iterator[FilePlace]:
     """Those that options and operands name, and those that it reads by itself."""
-    named = (
-        [value for value in option_values(program.argv, row.options) if value and value not in STDIN] if row.options else []
-    )
+    named = [value for value in option_values(program, row.options) if value and value not in STDIN] if row.options else []
     words = operands(program, row) if row.operands or row.inside or row.places else []
     named_first = [*named, *(word for word in words if _is_operand(row, word))]
     for name in dict.fromkeys(named_first):
@@ -254,40 +254,32 @@ def found_file(walk: Walk, names: tuple[str, ...], folder: str, program: Program
     return None
 
 
-def option_values(argv: tuple[str, ...], names: Iterable[str]) -> Iterator[str]:
-    """The values of options, in each form: `-f FILE`, `-fFILE`, `-kf FILE`, `--file FILE`, `--file=FILE`, `-file:FILE`."""
-    known = tuple(names)
-    for at, word in enumerate(argv[1:MAX_WORDS], 1):
-        if word[:1] != "-":
-            continue
-        name, sign, value = word.partition("=")
-        following = "".join(argv[at + 1 : at + 2])
-        if name in known:
-            yield value if sign else following
-        elif word[1:2] != "-":
-            yield from _short(word, following, known)
+def option_values(program: ProgramRun, names: Iterable[str]) -> Iterator[str]:
+    """The values of options of a row."""
+    return option_parser.values(program.argv[:MAX_WORDS], names)
 
 
-def _short(word: str, following: str, known: tuple[str, ...]) -> Iterator[str]:
-    name, sign, value = word.partition(":")
-    if sign and name in known:
-        yield value
-    elif word[:2] in known:
-        yield word[2:].removeprefix("=")
-    elif f"-{word[-1]}" in known:
-        yield following
+def targets(program: ProgramRun, row: Runner) -> list[str]:
+    """The operands that are no assignments."""
+    return _named(word.text for word in _words(program, row).operands)
 
 
 def operands(program: ProgramRun, row: Runner, *, verbs: bool = False) -> list[str]:
-    """The words that are no options, no values of the row's options, no assignments and no `verbs`, unless these count."""
-    found, skip = list[str](), False
-    valued = {*row.options, *row.folder, "-u", "-M", "-H"}
-    for word in program.argv[1:MAX_WORDS]:
-        if skip:
-            skip = False
-        elif word.startswith("-") and len(word) > 1:
-            skip = word in valued
-        elif "=" not in word and word not in STDIN:
-            found.append(word.partition("::")[0] if "::" in word else word)
+    """The same without `verbs`, unless these count. The value of an option that the row does not have may be a file that is
+    run as well, as in `pip install -e .`."""
+    words, argv = _words(program, row), program.argv
+    known = {value.at for value in words.values(*row.options, *row.folder)}
+    found = _named(word.text for word in words.named_words if word.at not in known and word.text == argv[word.at])
     own = {word for verb in row.verbs for word in verb}
     return found if verbs else [word for word in found if word not in own]
+
+
+def _words(program: ProgramRun, row: Runner) -> CommandWords:
+    if program.readings:
+        return program.words
+    return option_parser.plain(program.argv[:MAX_WORDS], {*row.options, *row.folder})
+
+
+def _named(words: Iterable[str]) -> list[str]:
+    shown = (word for word in islice(words, MAX_WORDS) if "=" not in word and word not in STDIN)
+    return [word.partition("::")[0] if "::" in word else word for word in shown]

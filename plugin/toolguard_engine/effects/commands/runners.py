@@ -47,7 +47,7 @@ def _by_row(walk: Walk, row: Runner, program: ProgramRun, state: ShellState) -> 
         package_scripts.run_scripts(walk, row, program, state)
         return
     seen = set[str]()
-    folder = next(option_values(program.argv, row.folder), "") if row.folder else ""
+    folder = next(option_values(program, row.folder), "") if row.folder else ""
     inner = _in_folder(state, folder)
     for file in read_files(walk, row, program, folder):
         if file.path not in seen:
@@ -56,7 +56,7 @@ def _by_row(walk: Walk, row: Runner, program: ProgramRun, state: ShellState) -> 
             walk_file(walk, file, row, program, inner)
             if not runs_itself:  # what it takes in is judged around this
                 _taken_in(walk, file, row, program, inner, seen)
-    for text in option_values(program.argv, row.texts) if row.texts else ():
+    for text in option_values(program, row.texts) if row.texts else ():
         walk_file(walk, FilePlace("an option", "-", text, made=True), row, program, inner)
     if row.stdin:
         _at_input(walk, row, program, inner)

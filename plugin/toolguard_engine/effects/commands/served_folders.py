@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.programs.wrappers import value_of
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.model.text_answers import kept_by_text
 
 MAX_OPENED = 8
@@ -34,9 +34,9 @@ _OPENS = lazy_re.compile(
 def loaded(program: ProgramRun) -> Iterator[tuple[str, str]]:
     """Patterns of files that may be loaded at any time, and the program that runs them; empty for their own path."""
     if program.name.startswith("php") and program.words.has("-S"):
-        yield join(program.cwd, value_of(program.argv, ("-t", "--docroot")), "**.php"), program.name
+        yield join(program.cwd, option_parser.value(program.argv, ("-t", "--docroot")), "**.php"), program.name
     elif program.name.startswith("py") and "--cgi" in program.argv:
-        yield join(program.cwd, value_of(program.argv, ("-d", "--directory")), "cgi-bin/**"), ""
+        yield join(program.cwd, option_parser.value(program.argv, ("-d", "--directory")), "cgi-bin/**"), ""
     elif program.name.startswith("py") and "runserver" in program.argv:
         yield join(program.cwd, "**.py"), "python3"
 

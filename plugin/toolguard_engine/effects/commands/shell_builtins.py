@@ -57,8 +57,7 @@ def note_lines(walk: Walk, program: ProgramRun) -> None:
     """The lines of files get into variables, by the standard input or by a descriptor (`-u 3`)."""
     running = walk.running
     if running is not None:
-        is_named = any(word[:1] == "-" and "u" in word for word in program.argv[1:])
-        feeds = (program.stdin, *(walk.opened.values() if is_named else ()))
+        feeds = (program.stdin, *(walk.opened.values() if program.words.has("-u") else ()))
         paths = [path for feed in feeds if feed is not None for path in feed.files]
         running.later.in_variables.update((running.path(path, program.cwd) or path, None) for path in paths)
 
@@ -106,10 +105,9 @@ def _hash(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None
 
 
 def _set(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
-    if "--" in program.argv:
-        state.args = ("sh", *program.argv[program.argv.index("--") + 1 :])
-    elif program.argv[1:2] and not program.argv[1].startswith(("-", "+")):
-        state.args = ("sh", *program.argv[1:])
+    words = program.words
+    if words.texts or words.end:
+        state.args = ("sh", *words.texts)
     return NOTHING
 
 

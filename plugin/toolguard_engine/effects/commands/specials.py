@@ -27,7 +27,7 @@ from toolguard_engine.effects.commands.walk_state import EVERY
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.manuals import manual_catalogue
-from toolguard_engine.effects.programs.wrappers import SHELLS, value_of
+from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.effects.syntax import tool_scripts
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, known_text
@@ -36,29 +36,32 @@ from toolguard_engine.effects.syntax.project_files import makefile
 
 def _shell(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
     """`sh`: runs the text after `-c`, or its standard input."""
-    argv = program.argv
-    at, signs, text = _shell_options(argv)
+    argv, words = program.argv, program.words
+    at = words.operands[0].at if words.operands else len(argv)
+    is_fed = words.has("-s")
     inner = state.fork(program.name)
     inner.variables.update(program.assigns)
-    if rc := value_of(argv[:at], ("--rcfile", "--init-file")):
+    if rc := next((value.text for value in words.values("--rcfile", "--init-file")), ""):
         _started_with(walk, rc, program, inner)
-    if "c" in signs:
-        return _run_text(walk, text, at, program, inner)
-    script = walk.fed(program) if "s" in signs else _script(walk, program, at)
+    if words.has("--command", "--execute"):
+        return _run_text(walk, at, program, inner)
+    script = walk.fed(program) if is_fed else _script(walk, program, at)
     if script:
-        inner.args = ("sh", *argv[at + ("s" not in signs) :])
+        inner.args = ("sh", *argv[at + (not is_fed) :])
         return walk.text(script, inner, None, piped=program.piped, pipeline=program.pipeline)
     if walk.running is not None:
-        inner.args = ("sh", *argv[at:]) if "s" in signs else argv[at:] or ("sh",)
-        return _script_files(walk, program, len(argv) if "s" in signs else at, inner)
+        inner.args = ("sh", *argv[at:]) if is_fed else argv[at:] or ("sh",)
+        return _script_files(walk, program, len(argv) if is_fed else at, inner)
     return StdinSource(None, (program.name,))
 
 
-def _run_text(walk: Walk, text: str, at: int, program: ProgramRun, state: ShellState) -> StdinSource:
-    """Runs what `sh -c` is given: `text`, or the word at this position if it is empty."""
+def _run_text(walk: Walk, at: int, program: ProgramRun, state: ShellState) -> StdinSource:
+    """Runs what `sh -c` is given: the values of the option, or else the word at this position."""
     state.args = program.argv[at + 1 :] or ("sh",)
     walk.will_run_made(program)
-    text = text or (walk.unknown(program, at) if at < len(program.argv) else "")
+    given = [value for value in program.words.values("--command", "--execute") if value.text]
+    at = given[0].at if given else at
+    text = "\n".join(value.text for value in given) or (walk.unknown(program, at) if at < len(program.argv) else "")
     for file in walk.given_files(program, at) if text == UNKNOWN else ():
         walk.run_file(file, program, state)
     return walk.inner_text(text, program, state) if text else StdinSource(None, (program.name,))
@@ -71,37 +74,6 @@ def _started_with(walk: Walk, path: str, program: ProgramRun, state: ShellState)
         walk.text(text, state, None, piped=program.piped, pipeline=program.pipeline)
     elif file := walk.file_at(path, program):
         walk.run_file(file, program, state)
-
-
-def _shell_options(argv: tuple[str, ...]) -> tuple[int, str, str]:
-    """The position after the options of a shell, their letters, and a text that is attached to one of them."""
-    at, signs, text = 1, "", ""
-    attached = argv[0].endswith("fish")
-    while at < len(argv) and argv[at][:1] in ("-", "+"):
-        option = argv[at]
-        at += 1
-        if option in ("-", "--"):
-            break
-        if option.startswith("--") or option in _SHELL_LONG:
-            name, sign, value = option.partition("=")
-            if name in ("--command", "--commands"):
-                signs += "c"
-                text = value
-                if attached and not sign:
-                    break
-            at += not sign and name.lstrip("-") in ("rcfile", "init-file", "init-command", "config")
-            continue
-        for place, letter in enumerate(option[1:], 2):
-            signs += letter
-            if attached and letter in "cCdDfop":
-                text = option[place:] if letter == "c" else text
-                at += place == len(option) and letter != "c"
-                break
-            at += letter in "oO"
-    return min(at, len(argv)), signs, text
-
-
-_SHELL_LONG = frozenset({"-norc", "-noprofile", "-rcfile", "-init-file", "-login", "-posix", "-noediting", "-restricted"})
 
 
 def _script(walk: Walk, program: ProgramRun, at: int) -> str | None:
@@ -144,9 +116,8 @@ def _source(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
 
 def _open(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
     """`open` of macOS runs a file that is a command, and any file that is given to a terminal."""
-    opener = value_of(program.argv, ("-a", "-b"))
-    files = [word for word in program.argv[1:] if word[:1] != "-" and word != opener]
-    for path in files:
+    opener = next((value.text for value in program.words.values("-a", "-b")), "")
+    for path in program.words.texts:
         if path.lower().endswith(_COMMAND_FILES) or _TERMINAL.search(opener):
             walk.inner(("sh", path), program, state.fork(program.name))
     return NOTHING
@@ -297,8 +268,9 @@ def _make(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | N
     for word in program.argv[1:]:
         if found := ASSIGNMENT.fullmatch(word):
             walk.variable_set(found[1], found[3], program, state)
-    own = value_of(program.argv, ("-f", "--file", "--makefile"))
-    for text in filter(None, (value_of(program.argv, ("--eval",)), walk.fed(program) if own in STDIN else "")):
+    words = program.words
+    is_fed = any(value.text in STDIN for value in words.values("--makefile"))
+    for text in filter(None, (*(value.text for value in words.values("--eval")), walk.fed(program) if is_fed else "")):
         rules = makefile(text)
         lines = [*rules.always, *(line for lines in rules.runs.values() for line in lines)]
         inner = state.fork()

@@ -6,18 +6,19 @@ Asked where a file counts that a program of an earlier call reads as it runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 
 from toolguard_engine.effects.commands.made_then_run import UnknownChange
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.landings.landing import split_host
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 
 MAX_LANDINGS = 20
 """Of one program."""
 
-_OUTPUTS = ("-o", "--output", "--out")
+_OUTPUTS = manual_catalogue.spelled("(any)", "writes")
 _CUT_UP = {"split": "x", "gsplit": "x", "csplit": "xx", "gcsplit": "xx"}
 """Programs that cut a file up, and how the names of the pieces begin unless the command says so."""
 
@@ -49,12 +50,11 @@ def _is_unknown(source: str) -> bool:
 
 def _named(program: ProgramRun) -> Iterator[str]:
     """The files that a program writes by its words alone."""
-    words = program.argv[1:]
+    words = program.words.texts
     if (beginning := _CUT_UP.get(program.name)) is not None:
         prefixes = [value.text for value in program.words.values("--prefix")]
         prefixes += words[-1:] if program.name in ("split", "gsplit") else ()  # or that is what it cuts up
         yield from (f"{prefix}{UNKNOWN}" for prefix in (*prefixes, beginning))
-    yield from (word for option, word in pairwise(words) if option in _OUTPUTS)
-    yield from (word.partition("=")[2] for word in words if word.startswith("--output="))
+    yield from filter(None, option_parser.values(program.argv, _OUTPUTS))
     if program.name in _WRITES_SECOND and words:
         yield words[-1]

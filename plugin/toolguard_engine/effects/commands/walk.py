@@ -13,6 +13,7 @@ from toolguard_engine.effects.commands.walk_state import MAX_NESTED, PASSIVE, Ru
 from toolguard_engine.effects.commands.walk_steps import EXPANSION, GROUP
 from toolguard_engine.effects.commands.written_files import MAX_TOTAL
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Redirect, StdinSource
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.syntax import expand as fields
 from toolguard_engine.effects.syntax import variable_values
 from toolguard_engine.effects.syntax.expand import ShellState
@@ -40,6 +41,11 @@ _USUAL = frozenset({"", "0", "1", "2"})
 _FOLDERS = lazy_re.compile(r"(?<![^\s;|&()<>=:])~([+-])(?=[/\s;|&()<>:]|\Z)")
 _DESCRIPTOR = lazy_re.compile(r"\d+-?|-")
 _LOOPS = frozenset({"for", "select", "while", "until"})
+
+
+def _may_be_program(word: str) -> bool:
+    """Whether a word may be the program where the one before it is empty."""
+    return bool(word and option_parser.plain(("", word)).operands)
 
 
 def _in_home(command: Simple, state: ShellState) -> Simple | None:
@@ -322,7 +328,7 @@ class Walk(ProgramWalk):
             unset=tuple(unset),
         )  # fmt: skip
         feed = self.named(program, state)
-        if not found[0].strip(UNKNOWN) and found[1:] and found[1][:1] not in ("", "-"):  # may be empty: `$SUDO rm x`
+        if not found[0].strip(UNKNOWN) and found[1:] and _may_be_program(found[1]):  # may be empty: `$SUDO rm x`
             inner = self.run(program.with_words(tuple(found[1:]), program_name(found[1]), range(1, len(found))), state)
             feed = together([feed, inner], exact=False) if inner.text is None else inner
         return feed

@@ -41,7 +41,7 @@ def steps_of(program: ProgramRun) -> float:
     steps = of_program + len(program.argv) * of_word
     steps += text.count("/") * WORD + characters / CHARACTERS
     if len(program.argv) > FEW_WORDS:
-        steps += OPTION * sum(1 for word in program.argv[FEW_WORDS:] if word[:1] == "-")
+        steps += OPTION * "\n".join(program.argv[FEW_WORDS - 1 :]).count("\n-")
     if "*" in text or "?" in text or "[" in text:
         steps += PATTERN * sum(1 for word in program.argv if GLOB.search(word))
     return steps

@@ -6,7 +6,7 @@ judges it takes the strictest (`ProgramRun.readings`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -55,6 +55,17 @@ class CommandWords(msgspec.Struct, frozen=True):
     def texts(self) -> tuple[str, ...]:
         """The operands as texts."""
         return tuple(word.text for word in self.operands)
+
+    @property
+    def named_words(self) -> Sequence[ParsedWord]:
+        """The operands and the values of options, in the order of their words."""
+        values = [each.value for each in self.given if each.valued]
+        return sorted((*self.operands, *values), key=_place) if values else self.operands
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same as texts."""
+        return [word.text for word in self.named_words]
 
     @property
     def options(self) -> Iterator[tuple[str, ParsedWord]]:

@@ -28,7 +28,8 @@ One line of `options` has all spellings of an option, then what its value is, th
 
 `kind = "cp"` says that a program does what `cp` does, whatever its options are: it has all roles and judges of `cp`.
 `form` says how the program finds its options: `getopt` (clusters of letters and long options), `long` (words with one dash:
-`-comp gzip`) or `switches` (values are attached to a name of any length: `-oFOLDER`). `bundle`: the first word may be a
+`-comp gzip`), `switches` (values are attached to a name of any length: `-oFOLDER`) or `shell` (clusters may begin with `+`,
+and take the words behind them as values; a lone dash ends the options). `bundle`: the first word may be a
 cluster without a dash, as in `tar xzf`. `abbreviates`: a long option may be shortened as long as it is unambiguous.
 `lists`: an operand `@file` names a file with names. `signals`: the first word such as `-9` or `-KILL` is the value of
 `--signal`, and a number with a dash after it is an operand, as in `kill -9 -1`. `stops`: options end at the
@@ -49,26 +50,26 @@ Takes = Literal["nothing", "value", "pair", "attached", "maybe", "number", "many
 """Whether an option takes no value, one value, two, only an attached value, the next word unless that is an option, the next
 word if that is a number, or all words up to the next option."""
 
-Form = Literal["getopt", "long", "switches"]
+Form = Literal["getopt", "long", "switches", "shell"]
 
 ROLES = frozenset({
     "archive", "command", "config", "exec", "exclude", "exclude-from", "exclude-regex", "filter", "filter-from", "folder",
-    "host", "include", "include-from", "input", "member", "mode", "names", "output", "owner", "password", "pattern",
-    "pattern-from", "process", "proxy", "remote-command", "script", "script-from", "source", "target", "url",
+    "host", "include", "include-from", "input", "loads", "member", "mode", "module", "names", "output", "owner", "password",
+    "pattern", "pattern-from", "process", "proxy", "remote-command", "script", "script-from", "source", "target", "url",
 })  # fmt: skip
 """What a word or a value is. `names`: a file that lists names; `folder`: where the program works from there on; `command`:
 it is run on this machine, as is what follows `exec=` in an `exec`; `source`, `target`: what is copied, and to where;
-`include`: a pattern of the only files that are taken; `exclude-from`, `include-from`: a file with patterns; `filter-from`:
-one whose lines may begin with a sign; `process`: the id of one; `pattern-from`, `script-from`: a file with them. An option
-that leaves something out by what lies on the disk has none."""
+`script`, `script-from`, `module`: code that runs, the file with it, the name of a module with it; `loads`: a file or module
+that is loaded before; `include`: a pattern of the only files that are taken; `exclude-from`, `include-from`: a file with
+patterns; `filter-from`: one whose lines may begin with a sign; `process`: the id of one; `pattern-from`: a file with
+them. An option that leaves something out by what lies on the disk has none."""
 
 TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
     "server-names", "names-stdin", "absolute", "relative", "in-place", "operand", "forced", "wiped",
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
-    "filters", "joins", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses", "ends", "ordinary",
-    "harmless", "makes-folders", "places", "mounts", "asks", "stores", "reopens",
-    "later", "instructs",
+    "filters", "joins", "starts", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses", "ends",
+    "ordinary", "harmless", "makes-folders", "places", "mounts", "asks", "stores", "reopens", "later", "instructs",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
@@ -79,13 +80,14 @@ is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it de
 or somewhere else than it does by default; `keeps-variables`: those of its caller; `tells-names`: prints names or numbers,
 and no contents; `tells-paths`: prints the paths of all files below; `instead`: something else than it does by default;
 `other-way`: mail goes another way than to the server that is named; `sends`: its value is the body of a request, `literal`:
-as it stands; `chooses`: processes by something else than their names; `ends`: no option follows its value; `ordinary`:
-changes neither the connection nor the address; `harmless`: the program does no more with it than without; `makes-folders`:
-another machine chooses the folders of the files as well; `places`: its value is a folder that packages are installed into;
-`mounts`: its value begins with a folder that a container gets; `stores`: its value is a folder for temporary files;
-`reopens`: opens its files by their names again and again; `later`: what it is given runs later; `instructs`: its value is a
-file that says what to do; `asks`: the program only shows its help, its version or a list. Of `find`: `leads`: stands before
-the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test does."""
+as it stands; `chooses`: processes by something else than their names; `ends`: no option follows it or its value; `starts`: a
+command follows it; `ordinary`: changes neither the connection nor the address; `harmless`: the program does no more with it
+than without; `makes-folders`: another machine chooses the folders of the files as well; `places`: its value is a folder that
+packages are installed into; `mounts`: its value begins with a folder that a container gets; `stores`: its value is a folder
+for temporary files; `reopens`: opens its files by their names again and again; `later`: what it is given runs later;
+`instructs`: its value is a file that says what to do; `asks`: the program only shows its help, its version or a list. Of
+`find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test
+does."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",
@@ -165,6 +167,11 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             if not each.startswith(name):
                 break
             yield known[each]
+
+    @cached_property
+    def has_end(self) -> bool:
+        """Whether there are options behind which there are none."""
+        return any("ends" in entry.traits for entry in self.usage.options)
 
     @cached_property
     def usages(self) -> dict[str, Usage]:

@@ -7,7 +7,7 @@ take the next word or not. `readings` goes through both, and returns more than o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 
@@ -49,13 +49,15 @@ def words(name: str, argv: tuple[str, ...]) -> CommandWords:
     return found[0] if found else plain(argv)
 
 
-def plain(argv: tuple[str, ...]) -> CommandWords:
-    """The words of a program without a manual: no option takes the next word. One dash may begin a long option or a
-    cluster of letters, so `-abc` counts as `-abc`, `-a`, `-b` and `-c`."""
+def plain(argv: tuple[str, ...], valued: Container[str] = ()) -> CommandWords:
+    """The words of a program without a manual: no option takes the next word, but those in `valued`. One dash may begin a
+    long option or a cluster of letters, so `-abc` counts as `-abc`, `-a`, `-b` and `-c`."""
     given: list[GivenOption] = []
     operands: list[ParsedWord] = []
-    end = 0
+    end = taken = 0
     for at, word in enumerate(islice(argv, 1, None), 1):
+        if taken == at:
+            continue
         if word == "--":
             end = at
             operands += (ParsedWord(argv[rest], rest) for rest in range(at + 1, len(argv)))
@@ -66,8 +68,47 @@ def plain(argv: tuple[str, ...]) -> CommandWords:
         name, sign, value = word.partition("=")
         letters = () if name[1:2] == "-" else tuple(f"-{letter}" for letter in name[1:_MAX_CLUSTER])
         entry = OptionEntry((*letters, name))
+        if word in valued and at + 1 < len(argv):
+            taken = at + 1
+            given.append(GivenOption(entry, ParsedWord(argv[taken], taken), at, valued=True))
+            continue
         given.append(GivenOption(entry, ParsedWord(value, at) if sign else _NONE, at, bool(sign)))
     return CommandWords("", tuple(given), tuple(operands), (), frozenset(), end=end)
+
+
+def names(argv: tuple[str, ...]) -> Iterator[str]:
+    """The names of all words that look like options, also behind `--`, where they may be those of another program."""
+    return (word.partition("=")[0] for word in islice(argv, 1, None) if word[:1] == "-" and word not in ("-", "--"))
+
+
+def values(argv: tuple[str, ...], options: Iterable[str]) -> Iterator[str]:
+    """The values of these options, wherever they stand and in each form that some program has: `-f FILE`, `-fFILE`,
+    `-kf FILE`, `--file FILE`, `--file=FILE`, `-file:FILE`. For programs of which only these options are known."""
+    known = tuple(options)
+    for at, word in enumerate(islice(argv, 1, None), 1):
+        if word[:1] != "-":
+            continue
+        name, sign, value = word.partition("=")
+        following = argv[at + 1] if at + 1 < len(argv) else ""
+        if name in known:
+            yield value if sign else following
+        elif word[1:2] != "-":
+            yield from _short_value(word, following, known)
+
+
+def value(argv: tuple[str, ...], options: Iterable[str]) -> str:
+    """The first of these values; empty if there is none."""
+    return next(values(argv, options), "")
+
+
+def _short_value(word: str, following: str, known: tuple[str, ...]) -> Iterator[str]:
+    name, sign, attached = word.partition(":")
+    if sign and name in known:
+        yield attached
+    elif word[:2] in known:
+        yield word[2:].removeprefix("=")
+    elif f"-{word[-1]}" in known:
+        yield following
 
 
 def value_in(word: str) -> str:
@@ -199,6 +240,7 @@ SIGNAL = lazy_re.compile(
     r"|\d{1,12})",
     re.IGNORECASE,
 )
+_SIGNS, _SIGNS_OF_SHELLS = ("-",), ("-", "+")
 
 _TRUE = frozenset({"1", "t", "true"})
 _SOOTHING = frozenset({"rehearses", "lists", "prints"})
@@ -248,19 +290,20 @@ class _OptionReader:
         self.unknown: list[str] = []
         self.end = len(argv)
         self.last = len(verb.split()) + manual.stops - 1
+        self._signs = _SIGNS_OF_SHELLS if manual.form == "shell" else _SIGNS
         self._seen: set[str] = set()
 
     def read(self) -> _OptionReader:
         at = 1
         if self.manual.bundle and len(self.argv) > 1 and self.argv[1][:1] not in ("-", ""):
-            at = self._bundle()
+            at = self._bundle(self.argv[1], 1)
         while at < len(self.argv):
             word = self.argv[at]
-            if word == "--":
+            if word == "--" or (word == "-" and self.manual.form == "shell"):
                 self.end = at
                 self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at + 1, len(self.argv)))
                 break
-            if word[:1] != "-" or word == "-":
+            if word[:1] not in self._signs or word == "-":
                 if self.manual.stops and len(self.operands) >= self.last:
                     self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at, len(self.argv)))
                     break
@@ -273,9 +316,11 @@ class _OptionReader:
                 at = self._switch(at)
             elif self.manual.form == "long" or word[:2] == "--":
                 at = self._long(at)
+            elif self.manual.form == "shell":
+                at = self._long(at) if word in self.known else self._bundle(word[1:], at)
             else:
                 at = self._cluster(at)
-            if self.given and "ends" in self.given[-1].entry.traits:
+            if self._end_given:
                 self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at, len(self.argv)))
                 break
         return self
@@ -295,17 +340,22 @@ class _OptionReader:
         self.operands += (ParsedWord(self.argv[each], each) for each in range(at, after))
         return after
 
-    def _bundle(self) -> int:
-        """The first word, whose letters take the words after it in turn."""
-        at = 2
-        for letter in self.argv[1][:_MAX_CLUSTER]:
+    @property
+    def _end_given(self) -> bool:
+        """Whether an option was given behind which there are none."""
+        return self.manual.has_end and bool(self.given) and "ends" in self.given[-1].entry.traits
+
+    def _bundle(self, letters: str, word: int) -> int:
+        """A word whose letters take the words after it in turn."""
+        at = word + 1
+        for letter in letters[:_MAX_CLUSTER]:
             entry = self.known.get(f"-{letter}")
             if entry is None:
                 at = self._unknown(f"-{letter}", at)
-            elif entry.takes == "value":
-                at = self._value(entry, at, 1)
+            elif entry.takes in ("value", "maybe"):
+                at = self._value(entry, at, word)
             else:
-                self._add(entry, _NONE, 1)
+                self._add(entry, _NONE, word)
         return at
 
     def _long(self, at: int) -> int:
