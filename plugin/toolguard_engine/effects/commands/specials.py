@@ -178,6 +178,9 @@ def _manual_commands(walk: Walk, program: ProgramRun, state: ShellState) -> Stdi
     found |= dict.fromkeys(each.value.text[5:] for each in given if each.value.text.startswith("exec="))
     for text in found:
         walk.inner_text(text, program, state.fork(program.name))
+    given = (each for words in program.readings for each in words.given if each.valued)
+    for text in dict.fromkeys(each.value.text for each in given if each.entry.role == "remote-command"):
+        walk.inner_text(text, program, state.elsewhere("ssh"))
     return None
 
 

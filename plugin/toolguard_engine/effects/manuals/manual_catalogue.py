@@ -16,7 +16,7 @@ from toolguard_engine.effects.manuals import manual_form
 from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual
 
 MADE = "manuals.json"
-_NO_DEEDS = frozenset({"runs", "instructs"})
+_NO_DEEDS = frozenset({"runs", "instructs", "reads-names"})
 """What may be said of a program whose manual does not say what it does with files."""
 
 
@@ -106,13 +106,16 @@ def from_toml() -> Iterator[Manual]:
             yield each
 
 
+_OF_ROLES = {"command": "runs", "exec": "runs", "remote-command": "runs", "names": "reads-names"}
+
+
 def deeds(each: Manual) -> frozenset[str]:
     """What a program does by default, by a verb or by an option; `runs` if it runs the value of an option, `instructs` if it
-    does what a file says that an option names."""
+    does what a file says that an option names, `reads-names` if such a file lists what it reads."""
     usages = (each.usage, *each.verbs.values())
     options = [option for usage in usages for option in usage.options]
-    runs = {"runs"} if any(option.role in ("command", "exec") for option in options) else set[str]()
-    return frozenset(runs).union(*(usage.does for usage in usages), *(option.traits for option in options))
+    of_roles = (_OF_ROLES[option.role] for option in options if option.role in _OF_ROLES)
+    return frozenset(of_roles).union(*(usage.does for usage in usages), *(option.traits for option in options))
 
 
 def kinds(manuals: Iterable[Manual]) -> dict[str, list[str]]:

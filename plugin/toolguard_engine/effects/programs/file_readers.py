@@ -34,6 +34,14 @@ def _shows(program: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from secrets_read(dict.fromkeys(read), program, where)
 
 
+_LISTING = manual_catalogue.doing("reads-names") & (program_catalogue.programs("safe_reader") | {"file", "date"})
+
+
+def _lists(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    """A name that does not exist is printed as an error, so a file of names is shown."""
+    yield from secrets_read((word.text for word in program.words.named("names")), program, where)
+
+
 def _searches(program: ProgramRun, where: Where) -> Iterator[Effect]:
     words = program.words
     paths = operands(program)
@@ -313,6 +321,7 @@ def found_in(program: ProgramRun) -> tuple[list[str], list[str]]:
 
 
 PROGRAMS: dict[str, Act] = {
+    **dict.fromkeys(_LISTING, _lists),
     **dict.fromkeys(program_catalogue.programs("content_shower"), _shows),
     **dict.fromkeys(program_catalogue.programs("search_reader"), _searches),
     **dict.fromkeys(program_catalogue.programs("scripted_reader"), _scripted),

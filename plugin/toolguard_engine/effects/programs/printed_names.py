@@ -30,7 +30,7 @@ def tells_names(program: ProgramRun, *, settings: bool) -> bool:
     if len(words) > _MAX_WORDS or program.given:
         return False
     if name in _TELLERS:
-        return True
+        return not program.words.named("names")
     if name in _SEARCHES:
         return program.words.trait("tells-names") or (settings and _finds_names(program))
     if name == "openssl":
