@@ -9,6 +9,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.code_sources import language
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.manuals import option_parser
 
 _FILTERS = frozenset(["jq", "gojq", "jaq", "yq"])
 _LISTERS = program_catalogue.programs("variable_lister") | {"typeset", "readonly"}
@@ -28,11 +29,8 @@ def shows(program: ProgramRun) -> bool:
     if program.name in _LISTERS:
         return not words or (not program.words.texts and program.words.has("-x", "-p", "-e", "-v"))
     if program.name in _FILTERS:
-        return any(
-            _OF_JSON.search(word[:_MAX_CODE]) is not None
-            for before, word in zip(program.argv, words, strict=False)
-            if not before.startswith("--") or before in _ALONE
-        )
+        readings = option_parser.readings("jq", program.argv[: _MAX_WORDS + 1])
+        return any(_OF_JSON.search(text[:_MAX_CODE]) is not None for words in readings for text in words.texts)
     return language(program.name) != "" and any(_OF_CODE.search(word[:_MAX_CODE]) is not None for word in words)
 
 
@@ -65,6 +63,3 @@ def shows_secret(program: ProgramRun) -> bool:
     """Whether this program prints secrets that it keeps, as `aws secretsmanager get-secret-value` does."""
     pattern = _SECRET_COMMANDS.get(program.name)
     return pattern is not None and re.match(pattern, " ".join(program.argv[1:_MAX_WORDS])[:_MAX_CODE]) is not None
-
-
-_ALONE = frozenset(["--null-input", "--raw-output", "--compact-output", "--sort-keys", "--tab"])
