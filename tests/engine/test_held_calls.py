@@ -337,7 +337,7 @@ def test_pins(tmp_path: Path, config: Any, letter: str, code: str, *, pin: bool)
 def test_what_a_person_allowed_is_pinned(tmp_path: Path, config: Any) -> None:
     scene = Scene(tmp_path, config)
     scene.play("?a =a")
-    assert scene.ask() == protocol.VerdictAnswer(1, "allow", "approval.consumed", pin=True, outcome="tell")
+    assert scene.ask() == protocol.VerdictAnswer(1, "allow", "approval.consumed", pin=True, outcome="tell", approved=True)
     assert scene.ask().decision == "hold"
     stores.grants(tmp_path).add(Grant("g-1", "exec", "make *"))
     scene.events()
