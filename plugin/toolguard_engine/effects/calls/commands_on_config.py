@@ -30,6 +30,9 @@ MAX_PROGRAMS = 300
 
 _COPIERS = frozenset().union(*map(manual_catalogue.aliases, ("cp", "mv", "install")))
 _FEEDERS = frozenset({"cat", "tee", "sponge"})
+_REWRITERS = jq_programs.PROGRAMS | {"sed", "gsed", "awk", "gawk", "mawk", "nawk"}
+"""Programs that print a file in other words: the text that is known of it is only what may be in it."""
+
 _OUTPUT = frozenset({"", "1"})
 _QUIET = (
     program_catalogue.programs("path_reader")
@@ -349,7 +352,7 @@ class _Trace:
             if output != NOT_KNOWN:
                 is_read = self._config.is_it(effect.target, program.cwd) and program.name != "sponge"
                 return ConfigContent(text="") if is_read and self._reads_config(program) else output
-            if self._times.count(path) == 1:
+            if self._times.count(path) == 1 and program.name not in _REWRITERS:
                 return ConfigContent(text=self._written[path])
             return NOT_KNOWN
         text = self._contents[path].text if path in self._contents else self._config.text_of(path)
