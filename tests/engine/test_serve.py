@@ -290,6 +290,7 @@ def test_a_held_call(talk: Talk, state: Path) -> None:
         "id": 3,
         "decision": "allow",
         "code": "approval.consumed",
+        "approved": True,
         "pin": True,
         "outcome": "tell",
     }
