@@ -7,6 +7,7 @@ import os
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from toolguard_cli.rig.real_gateway import Gateway, Turn, engine_pids
 from toolguard_cli.system import paths
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.stores import call_log
+from toolguard_engine.stores.files import engine_files
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.nonces import FileNonces
 
@@ -103,6 +105,7 @@ nobody is woken, so that nothing happens by itself."""
 ALL_WAITS: dict[str, Any] = {**WRITES_WAIT, "alwaysBlock": ["exec", "write"], "approvalWindowMs": 120_000}
 """So does `exec`. A gateway needs its time to start again between a yes and the call."""
 
+WRITE_SECONDS = 60
 INCLUDED = "words.json5"
 CODER = "anthropic/claude-opus-5"
 WITH_CODER: dict[str, Any] = {
@@ -167,7 +170,15 @@ class Stage:
         marker = f"({secrets.token_hex(8)})"
         self.server.play(script, marker)
         turn = self.gateway.turn(f"{message} {marker}", session, agent=agent)
+        self._let_write()
         return Played(turn, list(self.server.requests), session)
+
+    def _let_write(self) -> None:
+        """The engine answers before it writes the audit log: once nothing of it runs or waits for the disk, it has written.
+        One that is stopped is not waited for."""
+        limit = time.monotonic() + WRITE_SECONDS
+        while any(is_at_work(info.pid) for info in engine_files.running(self.home.state_dir)) and time.monotonic() < limit:
+            time.sleep(0.005)
 
     def codes(self, played: Played) -> list[str]:
         """Under which codes the audit log tells of this conversation, oldest first."""
@@ -178,6 +189,15 @@ class Stage:
 
     def log(self) -> list[dict[str, Any]]:
         return read_log(self.home)
+
+
+def is_at_work(pid: int) -> bool:
+    """Whether a thread of this process runs, could run or waits for the disk, on a system that tells."""
+    try:
+        stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:  # it ends
+        return False
+    return any(stat.rpartition(")")[2].split()[0] in ("R", "D") for stat in stats)
 
 
 def read_log(home: Home) -> list[dict[str, Any]]:
