@@ -143,7 +143,8 @@ class Owners:
             return
         named = normal(effect.target, self._where, effect.program.cwd if effect.program else "")
         behind = self._above_links(effect.target, effect.program) if ".." in effect.target and effect.program else named
-        true = self._followed(behind, itself=effect.kind in _OF_THE_LINK and not goes_on(effect))
+        is_glob = place_globs.GLOB.search(effect.target) is not None
+        true = self._followed(behind, itself=effect.kind in _OF_THE_LINK and not (is_glob or goes_on(effect)))
         if effect.kind == "empty" and effect.program is None and self._may_ask_disk() and self._files.read(true) == _ABSENT:
             effect = replace(effect, kind="write")
         if effect.kind == "write" and self._overwrites(effect, true):
@@ -275,7 +276,6 @@ def goes_on(effect: Effect) -> bool:
         or path.endswith(("/", "/.", "/.."))
         or "mirror" in effect.flags
         or (program is not None and file_readers.follows_given_links(program))
-        or place_globs.GLOB.search(path) is not None
     )
 
 
