@@ -13,13 +13,11 @@ from types import ModuleType
 from tables import each_row
 
 READERS = {
-    "effects/commands": 8,
+    "effects/commands": 6,
     "effects/control_plane": 1,
-    "effects/programs": 2,
 }
 OPTION_SETS = {
     "effects/commands": 3,
-    "effects/programs": 3,
 }
 """How many there are in each folder. Lower a number when you have removed one; none may grow."""
 

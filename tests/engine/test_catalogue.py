@@ -171,7 +171,7 @@ def test_a_role_alone_makes_no_program_known() -> None:
 
 
 def test_the_tables_of_options_have_the_programs_of_their_roles() -> None:
-    assert WRAPPERS.keys() == program_catalogue.programs("wrapper")
+    assert program_catalogue.programs("wrapper") == WRAPPERS
     assert code_sources.LANGUAGES.keys() == program_catalogue.programs("interpreter")
 
 

@@ -276,7 +276,7 @@ RELEASED = [
 def test_versioned_names_of_known_programs(form: str) -> None:
     host = Host(WHERE.home, WHERE.state_dir, f"{WHERE.state_dir}/openclaw.json")
     judge = Guard(Config(), {}, host, packs.load()).judge
-    names = sorted(set(PROGRAMS) | set(code_sources.LANGUAGES) | WRAPPERS.keys() | SHELLS)
+    names = sorted(set(PROGRAMS) | set(code_sources.LANGUAGES) | WRAPPERS | SHELLS)
     for name in names:
         effects(read(form.format(name)), WHERE)
     for at in range(0, len(names), 50):

@@ -29,8 +29,9 @@ from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
+from toolguard_engine.effects.manuals import wrapper_catalogue
 from toolguard_engine.effects.manuals.option_spellings import attached
-from toolguard_engine.effects.programs.wrappers import LONG, WRAPPERS
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules.text_globs import Kind, matches, only_stars
@@ -127,7 +128,8 @@ def runs_any(words: list[str]) -> bool:
     last = runs[-1]
     own = [word for word in last.argv if word != UNKNOWN]
     passed = words[: max(len(words) - len(own), 0)]
-    if any("*" in word or (_LONG_OPTION.fullmatch(word) and word not in LONG) for word in passed):
+    known = {each for run in runs if run.name in WRAPPERS for each in wrapper_catalogue.spellings(run.name)}
+    if any("*" in word or (_LONG_OPTION.fullmatch(word) and word not in known) for word in passed):
         return True
     if last.name in WRAPPERS:
         return _may_run(last)
@@ -142,7 +144,7 @@ def runs_any(words: list[str]) -> bool:
 
 def _may_run(run: ProgramRun) -> bool:
     """Whether a wrapper that runs nothing as it stands may run something with other words for its `*`."""
-    verbs = WRAPPERS[run.name].verb
+    verbs = wrapper_catalogue.verbs(run.name)
     words = run.words.texts
     return not verbs or any(all(a == b or "*" in b for a, b in zip(verb, words, strict=False)) for verb in verbs)
 

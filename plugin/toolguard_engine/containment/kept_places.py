@@ -20,7 +20,7 @@ from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import protected_paths
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.program_catalogue import programs
-from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.programs.wrappers import AWAY
 from toolguard_engine.model.call import NOTHING_KEPT, Host, Keeping, Kept
 
 _LEADING_OUT: Final = frozenset(
@@ -28,9 +28,9 @@ _LEADING_OUT: Final = frozenset(
 )  # fmt: skip
 """Doors to programs that do outside what they are asked."""
 
-_ACT_ELSEWHERE: Final = programs(
-    "session_elsewhere", "terminal_multiplexer", "multiplexer", "terminal", "service", "coding_agent"
-) | {name for name, wrapper in WRAPPERS.items() if wrapper.away}
+_ACT_ELSEWHERE: Final = (
+    programs("session_elsewhere", "terminal_multiplexer", "multiplexer", "terminal", "service", "coding_agent") | AWAY
+)
 _ASK_OTHERS: Final = lazy_re.compile(
     r"localhost|loopback|\b127\.|::1\b|\b0\.0\.0\.0\b|\b0x7f|\b\d{9,10}\b|\.sock\b|unix:|AF_UNIX|emacsclient|--(?:remote|server)\b"
     r"|HOSTNAME|hostname",

@@ -12,10 +12,9 @@ from toolguard_engine.effects.control_plane.setting_edits import SettingEdit
 from toolguard_engine.effects.control_plane.verb_catalogue import EFFECTS, PASSING
 from toolguard_engine.effects.facts.command import Effect, ProgramRun, Reading
 from toolguard_engine.effects.programs.gateway_programs import own_words
-from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.programs.wrappers import AWAY
 
 MAX_SHOWN = 40
-_AWAY = frozenset(name for name, wrapper in WRAPPERS.items() if wrapper.away)
 _VERBS = ("openclaw config set", "openclaw config unset", "openclaw config patch", "openclaw gateway call config.")
 _ACTIONS = ("gateway config.", "openclaw config_set", "openclaw message config set")
 
@@ -23,7 +22,7 @@ _ACTIONS = ("gateway config.", "openclaw config_set", "openclaw message config s
 def of_program(program: ProgramRun) -> tuple[SettingEdit, ...] | None:
     """The changes that a program asks for; None if it is not the gateway's command line, or they are not known."""
     words = own_words(program)
-    if words is None or program.assigns or program.origin is not None or not _AWAY.isdisjoint(program.via):
+    if words is None or program.assigns or program.origin is not None or not AWAY.isdisjoint(program.via):
         return None
     return setting_edits.of_words(words, program.stdin.text if program.stdin else None)
 

@@ -20,7 +20,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
-from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.programs.wrappers import AWAY
 from toolguard_engine.host import json5_text
 from toolguard_engine.model.call import Host
 from toolguard_engine.model.files import FileSource
@@ -58,8 +58,6 @@ _QUIET = (
     )
 )
 """Programs that change no files but those that their effects name."""
-
-_AWAY = frozenset(name for name, wrapper in WRAPPERS.items() if wrapper.away)
 
 
 def of_commands(
@@ -216,7 +214,7 @@ class _Trace:
         self._times = [normal(path, where) for path, _ in reading.written]
         self._of_run: dict[int, list[Effect]] = {}
         for effect in effects:
-            if effect.program is not None and effect.kind in CHANGING and _AWAY.isdisjoint(effect.program.via):
+            if effect.program is not None and effect.kind in CHANGING and AWAY.isdisjoint(effect.program.via):
                 self._of_run.setdefault(id(effect.program), []).append(effect)
         self._contents: dict[str, ConfigContent] = {}
         self._piped: dict[int, ConfigContent] = {}

@@ -27,8 +27,10 @@ from toolguard_engine.effects.commands.written_files import located
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.effects.manuals import wrapper_catalogue
+from toolguard_engine.effects.manuals.wrapper_catalogue import WrapperWords
 from toolguard_engine.effects.programs import sql
-from toolguard_engine.effects.programs.wrappers import NEVER, WRAPPERS, Wrapper, after_verb, options, value_of
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax import applied_rehearsals
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, printed, together
@@ -48,29 +50,10 @@ _LOGINS = program_catalogue.programs("login")
 """Wrappers that start a shell if no program is given."""
 
 
-def _split_string(argv: tuple[str, ...]) -> str:
+def _split_string(program: ProgramRun, found: WrapperWords) -> str:
     """What `env -S` runs: the text after the option, and all words after that."""
-    at = 1
-    while at < len(argv) and (argv[at][:1] == "-" or "=" in argv[at]):
-        word = argv[at]
-        at += 1
-        if word[:2] == "--":
-            name, sign, value = word.partition("=")
-            if name[2:3] == "s" and "--split-string".startswith(name):
-                return _split_words((value,) if sign else (), argv[at:])
-            at += not sign and name in ("--unset", "--chdir")
-            continue
-        for place, letter in enumerate(word[1:] if word[:1] == "-" else "", 2):
-            if letter == "S":
-                return _split_words((word[place:],) if word[place:] else (), argv[at:])
-            if letter in "uCa":
-                at += place == len(word)
-                break
-    return ""
-
-
-def _split_words(own: tuple[str, ...], rest: tuple[str, ...]) -> str:
-    return " ".join((*own, *rest)).replace("\\_", " ")
+    text, *_ = found.texts
+    return " ".join((text.text, *program.argv[text.at + 1 :])).replace("\\_", " ")
 
 
 class ProgramWalk(CodeWalk):
@@ -116,14 +99,14 @@ class ProgramWalk(CodeWalk):
             self.will_run_input(program)
         if not name.isalnum() and guesses.is_open(name):
             return self._guessed(program, state)
-        special, wrapper = self.specials.get(name), WRAPPERS.get(name)
-        if special is None and wrapper is None:
+        special = self.specials.get(name)
+        if special is None and name not in WRAPPERS:
             return self._plain(program, state)
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
             return StdinSource(None)
         self.wrapped += 1
-        feed = special(self, program, state) if special else self.run_wrapped(program, wrapper, state) if wrapper else None
+        feed = special(self, program, state) if special else self.run_wrapped(program, state)
         self.wrapped -= 1
         return self._passed_on(program, feed, state)
 
@@ -252,50 +235,49 @@ class ProgramWalk(CodeWalk):
             self.nested -= 1
             state.args, state.via, state.calling, self.here = before, via, calling, here
 
-    def run_wrapped(self, program: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:  # noqa: PLR0912 - a case for each kind
+    def run_wrapped(self, program: ProgramRun, state: ShellState) -> StdinSource | None:
         """Runs the inner program of a wrapper; None if none can be seen."""
-        argv = program.argv
-        at = after_verb(argv, wrapper)
-        if not at or (program.name == "command" and argv[1:2] and argv[1] in ("-v", "-V")):
+        found = wrapper_catalogue.read(program.name, program.argv)
+        if not found.runs:
             self._own_code(program, state)
             return None
-        inner = state.elsewhere(program.name) if wrapper.away else state.fork(program.name)
+        inner = state.elsewhere(program.name) if found.wrapper.away else state.fork(program.name)
         inner.variables.update(program.assigns)
-        if program.name == "env" and (split := _split_string(argv)):
-            return self.inner_text(split, program, inner)
-        if wrapper.skip == NEVER:
-            if text := value_of(argv, wrapper.text):
-                return self.inner_text(text, program, inner)
-            return self._logged_in(program, inner)
-        at, text = options(argv, at, wrapper)
-        if text:
+        if found.texts:
+            of_env = program.name == "env"
+            text = _split_string(program, found) if of_env else "\n".join(each.text for each in found.texts)
             return self.inner_text(text, program, inner)
-        while at < len(argv) and (found := ASSIGNMENT.fullmatch(argv[at])) and program.name in _ASSIGNMENT_TAKERS:
+        program, at = self._with_assignments(program, found.at, inner)
+        if at >= len(program.argv):
+            return self._logged_in(program, inner)
+        if found.folder:
+            inner.cwd = located(found.folder, inner.cwd)
+        if found.wrapper.joined and program.name != "trap":
+            return self._joined_words(program, at, state, inner)
+        feed = self._program_at(program, at, inner, edits=found.options.has("--edit"))
+        if program.name in _SAME_SHELL:  # `command cd x`
+            state.cwd, state.variables = inner.cwd, inner.variables
+        return feed
+
+    def _with_assignments(self, program: ProgramRun, at: int, inner: ShellState) -> tuple[ProgramRun, int]:
+        """The program with the variables that it sets before its command, and the position of the command."""
+        argv = program.argv
+        while at < len(argv) and program.name in _ASSIGNMENT_TAKERS and (found := ASSIGNMENT.fullmatch(argv[at])):
             self.variable_set(found[1], found[3], program, inner)
             inner.variables[found[1]] = found[3]
             program = replace(program, assigns=(*program.assigns, (found[1], found[3])))
             at += 1
-        if wrapper.dashes and "--" in argv:
-            at = argv.index("--") + 1
-        elif wrapper.skip:
-            at, text = options(argv, min(at + wrapper.skip, len(argv)), wrapper)
-            if text:
-                return self.inner_text(text, program, inner)
-        if at >= len(argv):
-            return self._logged_in(program, inner)
-        if wrapper.folder and (folder := value_of(argv[:at], wrapper.folder)):
-            inner.cwd = located(folder, inner.cwd)
-        if wrapper.joined and program.name != "trap":
-            for file in (
-                (file for n in range(at, len(argv)) for file in self.given_files(program, n)) if program.given else ()
-            ):
-                self.run_file(file, program, inner)
-            words = tuple(self.unknown(program, n) for n in range(at, len(argv))) if program.given else argv[at:]
-            return self.joined(words, state if program.name == "eval" else inner, program)
-        feed = self._program_at(program, at, inner)
-        if program.name in _SAME_SHELL:  # `command cd x`
-            state.cwd, state.variables = inner.cwd, inner.variables
-        return feed
+        return program, at
+
+    def _joined_words(self, program: ProgramRun, at: int, state: ShellState, inner: ShellState) -> StdinSource:
+        """Runs the words from a position on as one text for a shell."""
+        words = program.argv[at:]
+        if program.given:
+            for place in range(at, len(program.argv)):
+                for file in self.given_files(program, place):
+                    self.run_file(file, program, inner)
+            words = tuple(self.unknown(program, place) for place in range(at, len(program.argv)))
+        return self.joined(words, state if program.name == "eval" else inner, program)
 
     def _logged_in(self, program: ProgramRun, inner: ShellState) -> StdinSource | None:
         """The shell that a wrapper starts if no program is given; `exec` continues with another input."""
@@ -304,10 +286,10 @@ class ProgramWalk(CodeWalk):
         fed = self.fed(program) if program.name in _LOGINS else None
         return self.text(fed, inner, None, piped=program.piped, pipeline=program.pipeline) if fed else None
 
-    def _program_at(self, program: ProgramRun, at: int, inner: ShellState) -> StdinSource | None:
+    def _program_at(self, program: ProgramRun, at: int, inner: ShellState, *, edits: bool) -> StdinSource | None:
         """The program that begins at one of a wrapper's words."""
         rest = program.argv[at:]
-        if not rest[0] or (program.name == "sudo" and program.argv[at - 1] in ("-e", "--edit")):
+        if not rest[0] or edits:
             return None
         if program.name == "trap":
             return self.inner_text(rest[0], program, inner) if len(rest) > 1 else None

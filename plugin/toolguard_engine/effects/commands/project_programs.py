@@ -12,8 +12,7 @@ from toolguard_engine.effects.commands.runner_files import found_file
 from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
-from toolguard_engine.effects.manuals import option_parser
-from toolguard_engine.effects.programs.wrappers import WRAPPERS, after_verb
+from toolguard_engine.effects.manuals import option_parser, wrapper_catalogue
 from toolguard_engine.effects.syntax import project_files
 from toolguard_engine.effects.syntax.expand import ShellState
 
@@ -31,9 +30,8 @@ _HOOKS = {
 
 def _package(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """A package manager that runs another program, sets a script, or is an interpreter as well."""
-    wrapper = WRAPPERS[program.name]
-    if after_verb(program.argv, wrapper):
-        return walk.run_wrapped(program, wrapper, state)
+    if wrapper_catalogue.read(program.name, program.argv).runs:
+        return walk.run_wrapped(program, state)
     if program.argv[1:3] == ("pkg", "set"):
         folder = option_parser.value(program.argv, ("--prefix", "-C", "--dir", "--cwd"))
         for word in program.argv[3:]:

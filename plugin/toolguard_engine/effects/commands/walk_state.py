@@ -12,7 +12,7 @@ from toolguard_engine.effects.commands.walk_steps import PROGRAM, steps_of
 from toolguard_engine.effects.commands.written_files import WrittenFiles, last_part
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, Flaw, ProgramRun, StdinSource
-from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.programs.wrappers import AWAY, WRAPPERS
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import known_text
 from toolguard_engine.effects.syntax.syntax_tree import Script
@@ -25,7 +25,7 @@ EVERY = "*"
 """The name of the special handler that is asked for every program, and as `=` for variables that are set."""
 
 OUTPUT = frozenset({"write", "append"})
-_INSTANT = program_catalogue.programs("instant") | WRAPPERS.keys()
+_INSTANT = program_catalogue.programs("instant") | WRAPPERS
 _DETACHERS = program_catalogue.programs("detacher")
 PASSIVE = program_catalogue.programs("passive")
 _OBSERVERS = program_catalogue.programs("observer")
@@ -49,7 +49,7 @@ def built(feed: StdinSource, state: ShellState) -> StdinSource:
 
 def is_away(program: ProgramRun) -> bool:
     """Whether it runs on another machine or in a container, where files are others."""
-    return bool(program.via) and any(name in WRAPPERS and WRAPPERS[name].away for name in program.via)
+    return bool(program.via) and not AWAY.isdisjoint(program.via)
 
 
 def writes_output(program: ProgramRun) -> bool:

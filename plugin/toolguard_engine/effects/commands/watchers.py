@@ -15,7 +15,7 @@ from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.place_globs import GLOB
-from toolguard_engine.effects.programs.wrappers import WRAPPERS, value_of
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.syntax.expand import ShellState
 
 MAX_WORDS = 40
@@ -97,7 +97,7 @@ def _wrapped_again(walk: Walk, program: ProgramRun, state: ShellState) -> StdinS
             _changed_files(walk, program)
             if "-s" in program.argv[1:-1]:
                 return walk.inner_text(program.argv[-1], program, state.fork(program.name))
-        return walk.run_wrapped(program, WRAPPERS[program.name], state)
+        return walk.run_wrapped(program, state)
 
 
 def _changed_files(walk: Walk, program: ProgramRun) -> None:
@@ -141,7 +141,7 @@ def _python_server(walk: Walk, program: ProgramRun, state: ShellState) -> StdinS
 
 def _modules(program: ProgramRun, state: ShellState) -> Iterator[str]:
     given = [word for word in program.words.texts[:MAX_WORDS] if ":" in word]
-    given += [value_of(program.argv, names) for names in (("--app", "-A"), ("-m",))]
+    given += [option_parser.value(program.argv, names) for names in (("--app", "-A"), ("-m",))]
     variable = dict(program.assigns).get("FLASK_APP") or state.variables.get("FLASK_APP", "")
     given += [variable] if isinstance(variable, str) else []
     for word in filter(None, given):

@@ -55,14 +55,15 @@ Form = Literal["getopt", "long", "switches", "shell"]
 ROLES = frozenset({
     "archive", "command", "config", "exec", "exclude", "exclude-from", "exclude-regex", "filter", "filter-from", "folder",
     "host", "include", "include-from", "input", "loads", "member", "mode", "module", "names", "output", "owner", "password",
-    "pattern", "pattern-from", "process", "proxy", "remote-command", "script", "script-from", "source", "target", "url",
+    "pattern", "pattern-from", "process", "proxy", "remote-command", "script", "script-from", "setting", "source", "target",
+    "url",
 })  # fmt: skip
 """What a word or a value is. `names`: a file that lists names; `folder`: where the program works from there on; `command`:
 it is run on this machine, as is what follows `exec=` in an `exec`; `source`, `target`: what is copied, and to where;
 `script`, `script-from`, `module`: code that runs, the file with it, the name of a module with it; `loads`: a file or module
-that is loaded before; `include`: a pattern of the only files that are taken; `exclude-from`, `include-from`: a file with
-patterns; `filter-from`: one whose lines may begin with a sign; `process`: the id of one; `pattern-from`: a file with
-them. An option that leaves something out by what lies on the disk has none."""
+that is loaded before; `setting`: nothing of the others; `include`: a pattern of the only files that are taken;
+`exclude-from`, `include-from`: a file with patterns; `filter-from`: one whose lines may begin with a sign; `process`: the id
+of one; `pattern-from`: a file with them. An option that leaves something out by what lies on the disk has none."""
 
 TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",

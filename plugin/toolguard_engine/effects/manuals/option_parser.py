@@ -152,6 +152,11 @@ def readings_by(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]
             yield found
 
 
+def first_reading(manual: Manual, argv: tuple[str, ...]) -> CommandWords:
+    """The reading in which unknown options take no value."""
+    return parse(manual, argv, _never)
+
+
 def most_unknown(argv: tuple[str, ...]) -> int:
     """The unknown options for which there are readings: fewer for many words, since each reading goes through all."""
     return max(1, min(MAX_UNKNOWN, MAX_READ // (2 * len(argv))))

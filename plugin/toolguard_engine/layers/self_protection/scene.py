@@ -17,7 +17,7 @@ from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.protected_paths import Place, Protected
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.programs.wrappers import AWAY, WRAPPERS
 from toolguard_engine.layers.self_protection.searched_code import SearchedCode
 from toolguard_engine.model.call import Host, Keeping
 
@@ -104,7 +104,7 @@ _AWK_WRITES = lazy_re.compile(
     r"\||system|>(?!=?\s*\d)|@(?:load|include)|^-(?!F|v|-(?:field|assign|version|posix|csv))", re.MULTILINE
 )
 _TEXTUAL = program_catalogue.programs("words_are_text")
-_ELSEWHERE = frozenset(name for name, wrapper in WRAPPERS.items() if wrapper.away)
+_ELSEWHERE = AWAY
 _LOOPBACK = lazy_re.compile(
     r"(?:\w{2,10}://)?(?:[^@/\s]{1,64}@)?(?:(?:ip6-)?(?:localhost|loopback)(?:[46]|\.local(?:domain)?|[46]?\.localdomain[46]?)?|127\.[\d.]{1,11}"
     r"|\[?(?:::1|::ffff:127\.[\d.]{1,11}|::)\]?|0\.0\.0\.0|\$\{?HOSTNAME\}?)\.?(?::\d{1,5})?/?",
@@ -120,7 +120,7 @@ _OWN_NAMES = frozenset({"hostname", "uname", "hostnamectl"})
 
 _OWN_NAME_FILES = frozenset({"/etc/hostname", "/proc/sys/kernel/hostname"})
 _MOUNT = lazy_re.compile(r"-v$|-\w*v[~/.$]|--(?:volume|mount|device|privileged|pid|volumes-from)\b")
-_SEEN_THROUGH = program_catalogue.programs("command_runner", "shell") | WRAPPERS.keys()
+_SEEN_THROUGH = program_catalogue.programs("command_runner", "shell") | WRAPPERS
 
 _LITERAL = r"(?:'[^'\\\n]{0,2000}'|\"[^\"\\\n#$@{}]{0,2000}\")"
 _PRINTED = lazy_re.compile(rf"\s*(?:print|console\.log|puts|echo|say)\s*\(?\s*{_LITERAL}\s*\)?\s*;?\s*")

@@ -1,0 +1,161 @@
+"""Programs that run other programs, and where the inner command is among their words.
+
+It is maintained in `wrappers.toml`, which explains its keys at the top. `scripts/build_manifest` makes `wrappers.json` from
+it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import Any
+
+import msgspec
+
+from toolguard_engine import packaged
+from toolguard_engine.effects.manuals import manual_catalogue, manual_form, option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
+from toolguard_engine.effects.manuals.manual_form import Manual
+
+MADE = "wrappers.json"
+_SOURCE = "wrappers.toml"
+_OWN_KEYS = frozenset({"joined", "away", "dashes", "of"})
+_FEW = 32
+"""Words among which the inner command mostly begins, so that a long command is not read as a whole."""
+
+
+class Wrapper(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One program; see `wrappers.toml` for each member."""
+
+    manual: Manual
+    joined: bool = False
+    away: bool = False
+    dashes: bool = False
+
+
+class WrapperWords(msgspec.Struct, frozen=True):
+    """What a wrapper's words say. `runs`: whether it runs another program at all; `at`: where that begins, `len(argv)` if it
+    is not there; `texts`: what options have for a shell, each of which may run; `folder`: where the program starts;
+    `options`: those of the wrapper."""
+
+    wrapper: Wrapper
+    runs: bool
+    at: int
+    texts: tuple[ParsedWord, ...]
+    folder: str
+    options: CommandWords
+
+
+class _Index(msgspec.Struct, frozen=True):
+    """`wrappers`: by the names of each program; `away`: those that run it elsewhere."""
+
+    away: frozenset[str]
+    wrappers: dict[str, msgspec.Raw]
+
+
+@cache
+def names() -> frozenset[str]:
+    """The names of all wrappers."""
+    return frozenset(_named())
+
+
+def away() -> frozenset[str]:
+    """Those that run a program on another machine or in a container."""
+    return _index().away
+
+
+@cache
+def wrapper(program: str) -> Wrapper:
+    """Decoded when it is first asked for. Raises `KeyError` if the program is no wrapper."""
+    return msgspec.json.decode(_index().wrappers[_named()[program]], type=Wrapper)
+
+
+def verbs(program: str) -> Iterable[tuple[str, ...]]:
+    """The sub-commands, one of which it must have to run another program; none if it does so without one."""
+    known = wrapper(program).manual
+    return () if known.usage.words else [tuple(verb.split()) for verb in known.usages]
+
+
+def spellings(program: str) -> Iterable[str]:
+    """The spellings of all options that the wrapper is known to have."""
+    return wrapper(program).manual.known("")
+
+
+def read(program: str, argv: tuple[str, ...]) -> WrapperWords:
+    """What the words of a wrapper say. Raises `KeyError` if the program is no wrapper."""
+    few = len(argv) <= option_parser.MAX_KEPT_WORDS and sum(map(len, argv)) <= option_parser.MAX_KEPT_TEXT
+    return _known(program, argv) if few else _of(program, argv)
+
+
+def _of(program: str, argv: tuple[str, ...]) -> WrapperWords:
+    known = wrapper(program)
+    if len(argv) > _FEW and known.manual.stops and not known.dashes:
+        found = _read(known, argv[:_FEW])
+        if found.at < _FEW and not found.texts:
+            return found
+    return _read(known, argv)
+
+
+_known = lru_cache(maxsize=512)(_of)
+"""Agents put the same programs into new commands again and again."""
+
+
+def _read(known: Wrapper, argv: tuple[str, ...]) -> WrapperWords:
+    manual = known.manual
+    words = option_parser.first_reading(manual, argv)
+    commands = words.named("command")
+    at = commands[0].at if commands else len(argv)
+    if known.dashes and words.end:
+        at = words.end + 1
+    texts = (each.value for each in words.given if each.entry.role == "script" and each.value.text)
+    folders = words.named("folder")
+    return WrapperWords(
+        known,
+        runs=bool(words.verb or manual.usage.words or not manual.verbs) and not words.trait("asks"),
+        at=at,
+        texts=tuple(texts),
+        folder=folders[0].text if folders else "",
+        options=words,
+    )
+
+
+@cache
+def _named() -> dict[str, str]:
+    return {name: names for names in _index().wrappers for name in names.split()}
+
+
+@cache
+def _index() -> _Index:
+    return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=_Index)
+
+
+def from_toml() -> list[Wrapper]:
+    """The wrappers from their source. Raises `ValueError` as `manual_form.parse` does, and for a name that stands there
+    twice."""
+    table = tomllib.loads((packaged.FOLDER / _SOURCE).read_text("utf-8"))
+    pages = {name: each for each in manual_catalogue.from_toml() for name in each.names}
+    found = [_wrapper(name, entry, pages) for name, entry in table.items()]
+    spelled = [name for each in found for name in each.manual.names]
+    if twice := {name for name in spelled if spelled.count(name) > 1}:
+        raise ValueError(f"{', '.join(sorted(twice))}: two wrappers")
+    return found
+
+
+def _wrapper(name: str, entry: dict[str, Any], pages: dict[str, Manual]) -> Wrapper:
+    own = {key: value for key, value in entry.items() if key not in _OWN_KEYS}
+    manual = next(iter(manual_form.parse({name: own})))
+    if page := entry.get("of"):
+        usage = msgspec.structs.replace(manual.usage, options=pages[page].usage.options)
+        manual = msgspec.structs.replace(manual, usage=usage)
+    return Wrapper(manual, entry.get("joined", False), entry.get("away", False), entry.get("dashes", False))
+
+
+def encode(wrappers: Iterable[Wrapper]) -> str:
+    """JSON with one wrapper per line."""
+    listed = list(wrappers)
+    away = msgspec.json.encode(sorted(name for each in listed if each.away for name in each.manual.names)).decode()
+    lines = (
+        f'"{" ".join(each.manual.names)}": {msgspec.json.encode(each, order="deterministic").decode()}' for each in listed
+    )
+    return '{"away": ' + away + ',\n"wrappers": {\n' + ",\n".join(lines) + "\n}}\n"
