@@ -14,7 +14,6 @@ from tables import each_row
 
 READERS = {
     "effects/commands": 6,
-    "effects/control_plane": 1,
 }
 OPTION_SETS = {
     "effects/commands": 3,

@@ -37,7 +37,7 @@ def test_no_option_hides_the_command() -> None:
                     argv = (name, *verb, *words, *before, *COMMAND)
                     found = wrapper_catalogue.read(name, argv)
                     if option.role == "script":
-                        right = "V" in [text.text for text in found.texts]
+                        right = "V" in [text.text for text in found.texts] or argv[found.at : found.at + 1] == ("V",)
                     elif "asks" in option.traits:
                         right = not found.runs
                     else:
@@ -67,6 +67,8 @@ def test_no_option_hides_the_command() -> None:
         ("command -v ls", None),
         ("command -pV ls", None),
         ("command ls", "ls"),
+        ("nix develop -c rm -rf x", "rm -rf x"),
+        ("nix develop -c rm", ""),
         ("su bob", ""),
         (f"env {'-i ' * 60}ls", "ls"),
         (f"nice ls {'x ' * 60}y", f"ls {'x ' * 60}y"),
@@ -86,6 +88,8 @@ def test_where_the_command_is(command: str, inner: str | None) -> None:
         (("flock", "file", "-c", "ls -l"), "ls -l"),
         (("script", "-q", "file", "--command=ls -l"), "ls -l"),
         (("npm", "exec", "-c", "ls -l"), "ls -l"),
+        (("nix", "develop", "-c", "ls -l"), "ls -l"),
+        (("nix", "develop", "--command=ls -l"), "ls -l"),
         (("su", "-c", "ls -l", "-c", "id"), "ls -l; id"),
         (("sudo", "-c", "ls -l", "id"), ""),
     ],

@@ -113,23 +113,10 @@ def _read(words: tuple[str, ...], at: int, verb: str) -> tuple[_Reading, list[tu
     others: list[tuple[int, str]] = []
     start = at
     while at < len(words):
-        word = words[at]
-        if word == "--":
-            if verb:
-                break
-            at += 1
-            continue
-        if word.startswith("-") and len(word) > 1:
-            if "=" in word or word in catalogue.plain:
-                at += 1
-            elif word in (catalogue.valued if verb else catalogue.before):
-                at += 2
-            else:
-                if at + 1 < len(words) and not words[at + 1].startswith("-") and (not verb or verb in catalogue.groups):
-                    others.append((at + 2, verb))
-                at += 1
-            continue
-        longer = _joined(catalogue, verb, word)
+        valued = catalogue.valued if verb else catalogue.before
+        at, after_values = option_parser.past_options(words, at, valued, catalogue.plain, ends=bool(verb))
+        others += ((place, verb) for place in after_values)
+        longer = _joined(catalogue, verb, words[at]) if at < len(words) else ""
         if not longer:
             break
         verb, at, start = longer, at + 1, at + 1

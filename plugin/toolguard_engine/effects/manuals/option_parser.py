@@ -7,7 +7,7 @@ take the next word or not. `readings` goes through both, and returns more than o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -109,6 +109,28 @@ def _short_value(word: str, following: str, known: tuple[str, ...]) -> Iterator[
         yield word[2:].removeprefix("=")
     elif f"-{word[-1]}" in known:
         yield following
+
+
+def past_options(
+    words: Sequence[str], at: int, valued: Container[str], plain: Container[str], *, ends: bool
+) -> tuple[int, list[int]]:
+    """Finds the first word from a place on that is no option, where options outside `valued` take no value. Returns its
+    place, and the places behind words that may be the values of options that are in neither set. `ends`: nothing follows
+    `--`."""
+    others: list[int] = []
+    while at < len(words) and words[at][:1] == "-" != words[at]:
+        word = words[at]
+        if word == "--" and ends:
+            return len(words), others
+        if "=" in word or word in plain or word == "--":
+            at += 1
+        elif word in valued:
+            at += 2
+        else:
+            if at + 1 < len(words) and words[at + 1][:1] != "-":
+                others.append(at + 2)
+            at += 1
+    return at, others
 
 
 def value_in(word: str) -> str:

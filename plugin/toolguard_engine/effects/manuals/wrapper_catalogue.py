@@ -108,7 +108,10 @@ def _read(known: Wrapper, argv: tuple[str, ...]) -> WrapperWords:
     at = commands[0].at if commands else len(argv)
     if known.dashes and words.end:
         at = words.end + 1
-    texts = (each.value for each in words.given if each.entry.role == "script" and each.value.text)
+    start = next((each for each in words.given if "starts" in each.entry.traits), None)
+    if start is not None and start.word < start.value.at < len(argv) - 1:
+        at = start.value.at
+    texts = (each.value for each in words.given if each.entry.role == "script" and each.value.text and each.value.at != at)
     folders = words.named("folder")
     return WrapperWords(
         known,
