@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue, web_targets
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.manuals import option_parser
-from toolguard_engine.effects.programs import web_targets
 from toolguard_engine.effects.syntax.syntax_tree import Group, Pipeline, Script, Simple
 
 JOBS = ProgramRun(("job-flood",), "job-flood")

@@ -12,10 +12,10 @@ from toolguard_engine.effects.commands.interpreters import DECODERS, FETCHERS, h
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import is_device
+from toolguard_engine.effects.facts.web_targets import host_flags, target
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs import accepted_keys, instruction_files
 from toolguard_engine.effects.programs.unpacking import unpacks
-from toolguard_engine.effects.programs.web_targets import host_flags, target
 from toolguard_engine.effects.programs.wrappers import SHELLS
 
 _RUNNERS = program_catalogue.programs("fetched_file_runner")

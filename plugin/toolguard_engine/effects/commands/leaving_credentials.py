@@ -11,8 +11,8 @@ from toolguard_engine.effects.commands.combinations import MAX_PARTNERS, MAX_SHO
 from toolguard_engine.effects.facts import key_owners, program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.facts.web_targets import target
 from toolguard_engine.effects.programs.sent_data import data_flags
-from toolguard_engine.effects.programs.web_targets import target
 
 _SENDS = frozenset({"send", "copy-out", "http"})
 _TAKES = frozenset({"read", "pack", "encrypt", "move", "link", "search"})

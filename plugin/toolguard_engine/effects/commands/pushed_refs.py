@@ -8,7 +8,7 @@ from posixpath import normpath
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.combinations import MAX_PARTNERS, line_wrapper
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
-from toolguard_engine.effects.programs.web_targets import target
+from toolguard_engine.effects.facts.web_targets import target
 
 
 def new_address_pushes(reading: Reading) -> Iterator[Effect]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolguard_engine.effects.commands.combinations import SOCKET
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
-from toolguard_engine.effects.programs.web_targets import host_flags
+from toolguard_engine.effects.facts.web_targets import host_flags
 from toolguard_engine.effects.programs.wrappers import SHELLS
 
 CONNECTORS = program_catalogue.programs("connector")

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue, sql_statements, web_targets
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.facts.graphql_requests import takes_away
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.manuals import option_parser
-from toolguard_engine.effects.programs import effect_on, secrets_read, sent_data, sql, web_targets
+from toolguard_engine.effects.programs import effect_on, secrets_read, sent_data
 
 SECRET = "$secret"  # noqa: S105 - a name
 """Stands among the programs of a `StdinSource` for a variable that is named like a secret."""
@@ -278,8 +278,8 @@ def _encrypt(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 def _sql(deed: Deed, program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    for statement in sql.statements(deed.target):
-        if flags := sql.flags(statement):
+    for statement in sql_statements.statements(deed.target):
+        if flags := sql_statements.flags(statement):
             yield Effect("sql", statement[:400], "", flags | {"code"}, program)
 
 

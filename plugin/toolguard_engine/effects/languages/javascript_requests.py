@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolguard_engine.effects.facts import web_targets
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import python_folding as folding
@@ -23,7 +24,6 @@ from toolguard_engine.effects.languages.script_run import (
     Routine,
     ScriptRun,
 )
-from toolguard_engine.effects.programs import web_targets
 
 
 def _url(value: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolguard_engine.effects.facts import key_owners
+from toolguard_engine.effects.facts import key_owners, web_targets
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
@@ -24,7 +24,6 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
-from toolguard_engine.effects.programs import web_targets
 
 _BODIES = ("data", "json", "files", "content", "body", "params", "fields")
 _LOGIN_HEADERS = frozenset({"authorization", "x-api-key", "private-token", "x-auth-token", "api-key", "proxy-authorization"})

@@ -1,7 +1,7 @@
 """The effects of single programs. Each module has `PROGRAMS`, a table from a program's name to the function that finds them.
 
 `file_programs`, `file_readers`, `system_programs`, `archives`, `unpacking`: files and the system. `network_programs`,
-`web_programs`, `curl` (with `web_targets`, `web_requests`, `sent_data`): other machines. `code_text`: code. `sql`,
+`web_programs`, `curl` (with `web_requests`, `sent_data`): other machines. `code_text`: code. `sql`,
 `sql_meta_commands`: databases. `gateway_programs`: the gateway. `wrappers`: programs that run another. `unknown_programs`,
 `handed_keys`: programs that nobody knows. `rebuilt_text`: texts that a pipeline takes apart and joins. Options are read by
 manuals (`effects.manuals`). The functions here make effects on paths, with a path's place and marks, in the same way

@@ -11,7 +11,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.facts.program_catalogue import words
-from toolguard_engine.effects.programs.web_targets import host_flags
+from toolguard_engine.effects.facts.web_targets import host_flags
 
 _GPG = program_catalogue.programs("gpg")
 _FETCHERS = program_catalogue.programs("fetcher")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import web_targets
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
-from toolguard_engine.effects.programs import web_targets
 from toolguard_engine.effects.programs.code_search import MAX_FOUND, any_of, clip
 
 _SOCKETS = (

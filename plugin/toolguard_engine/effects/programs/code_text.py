@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import sql_statements
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
-from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, sql, write_effects
+from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, write_effects
 from toolguard_engine.effects.programs.code_methods import methods
 from toolguard_engine.effects.programs.code_search import MAX_FOUND, any_of, clip, found_in, text_of
 
@@ -191,8 +192,8 @@ def _method_effects(code: str, program: ProgramRun) -> Iterator[Effect]:
     for text in posted_messages.messages(code):
         yield Effect("method", text, "remote", frozenset({"code", "publish"}), program)
     for text in statement_texts(code):
-        for statement in sql.statements(text):
-            found = sql.flags(statement)
+        for statement in sql_statements.statements(text):
+            found = sql_statements.flags(statement)
             if found:
                 yield Effect("sql", statement[:400], "", found | {"code"}, program)
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from toolguard_engine.effects.facts import key_owners
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.facts.web_targets import target
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.programs import lookalikes
@@ -24,7 +25,6 @@ from toolguard_engine.effects.programs.web_requests import (
     saved_file,
     unverified_effects,
 )
-from toolguard_engine.effects.programs.web_targets import target
 
 _CURL_DATA = manual_catalogue.spelled("curl", "sends")
 _CURL_LITERAL = manual_catalogue.spelled("curl", "literal")

@@ -20,13 +20,13 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, marks, place
+from toolguard_engine.effects.facts.web_targets import host_flags, mail_flags, target
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.manuals.option_spellings import HELP, VERSION
 from toolguard_engine.effects.programs import Act, by_manual, effect_on, web_programs, write_effects
 from toolguard_engine.effects.programs.sent_data import data_flags, fed, file_flags, stdin_flags
 from toolguard_engine.effects.programs.web_programs import table
-from toolguard_engine.effects.programs.web_targets import host_flags, mail_flags, target
 
 # --- sockets ------------------------------------------------------------------------------------------------------------
 

@@ -5,10 +5,10 @@ function that may do something.
 from __future__ import annotations
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import sql_statements
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.places import Where, normal, place
-from toolguard_engine.effects.programs import sql
 
 CLIENTS = frozenset(["psql", "mysql", "mariadb", "sqlite3"])
 
@@ -103,7 +103,7 @@ def _only_queries(text: str, name: str) -> bool:
     quotes = '"`[' if name == "sqlite3" else '"`'
     if _AMBIGUOUS.search(text) or ("'" in text and any(quote in text for quote in quotes)):
         return False
-    parts = [part.strip() for part in sql.bare(text).split(";")]
+    parts = [part.strip() for part in sql_statements.bare(text).split(";")]
     return all(_is_query(part, name) for part in parts if part) and any(parts)
 
 
@@ -112,7 +112,7 @@ def _is_query(statement: str, name: str) -> bool:
     if meta is not None and meta.fullmatch(statement):
         return True
     low = statement.lower()
-    if "\\" in low or _QUERY.match(low) is None or sql.may_change(low):
+    if "\\" in low or _QUERY.match(low) is None or sql_statements.may_change(low):
         return False
     if _OF_PEOPLE.search(low) and (_EVERYTHING.search(low) or (name == "psql" and _has_rows(low))):
         return False

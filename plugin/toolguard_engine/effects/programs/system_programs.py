@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue, web_targets
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.places import Where, place
@@ -16,7 +16,6 @@ from toolguard_engine.effects.programs import (
     effect_on,
     operands,
     secrets_read,
-    web_targets,
     worth_checking,
 )
 from toolguard_engine.effects.programs.routine_administration import routine

@@ -11,6 +11,7 @@ from itertools import product
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, marks, place
+from toolguard_engine.effects.facts.web_targets import request_flags, target
 from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.programs import Act, by_manual
 from toolguard_engine.effects.programs.curl import curl_effects
@@ -25,7 +26,6 @@ from toolguard_engine.effects.programs.web_requests import (
     saved_file,
     unverified_effects,
 )
-from toolguard_engine.effects.programs.web_targets import request_flags, target
 
 
 def _wget_sent(program: ProgramRun, read: CommandWords, where: Where) -> frozenset[str] | None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from toolguard_engine.effects.facts import graphql_requests
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.facts.web_targets import Target, acting_flags, request_flags, target
 from toolguard_engine.effects.manuals.command_words import ParsedWord
 from toolguard_engine.effects.programs import lookalikes, write_effects
 from toolguard_engine.effects.programs.sent_data import data_flags, word_flags
-from toolguard_engine.effects.programs.web_targets import Target, acting_flags, request_flags, target
 
 QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY"})
 

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import web_targets
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where, marks, place
-from toolguard_engine.effects.programs import web_targets
 from toolguard_engine.host.tool_names import words
 
 MAX_PATHS = 40

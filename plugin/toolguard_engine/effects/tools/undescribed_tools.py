@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from toolguard_engine.effects.facts import graphql_requests
+from toolguard_engine.effects.facts import graphql_requests, sql_statements
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where, place
-from toolguard_engine.effects.programs import sql
 from toolguard_engine.effects.tools import tool_parameters
 from toolguard_engine.effects.tools.message_tools import TARGETS, content_flags
 from toolguard_engine.effects.tools.tool_values import (
@@ -74,7 +73,7 @@ def _is_path(text: str) -> bool:
 def _is_destructive(text: str) -> bool:
     """Whether a statement destroys more than the rows that it names."""
     head = text[:MAX_TEXT]
-    return any(not sql.flags(statement).isdisjoint(_DESTRUCTIVE) for statement in sql.statements(head))
+    return any(not sql_statements.flags(statement).isdisjoint(_DESTRUCTIVE) for statement in sql_statements.statements(head))
 
 
 _DESTRUCTIVE = words("drop database truncate unfiltered alter grant user program")
