@@ -393,7 +393,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@each_row("language", script_code.LIBRARIES)
+@each_row("language", script_code.READERS)
 def test_hostile_code_is_read_to_an_end(language: str) -> None:
     for piece in some(PIECES):
         found = interpreters.reading("require exec " + piece * (6_000 // len(piece)), language)

@@ -8,72 +8,10 @@ import shlex
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.code_sources import MAX_CODE
 from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.languages import language_catalogue
 from toolguard_engine.effects.programs.code_search import MAX_FOUND, any_of, found_in, text_of
 from toolguard_engine.effects.programs.code_text import STRING
 
-_CALLS: dict[str, str] = {
-    "python": (
-        r"(?:\bsystem|popen2?|\bspawn|\brun|\bcall|check_call|check_output|Popen|getoutput|getstatusoutput|exec[lv]p?e?"
-        r"|spawn[lv]p?e?|create_subprocess_(?:shell|exec)|startfile)"
-    ),
-    "javascript": (
-        r"(?:\bexec(?:File)?(?:Sync)?|\bspawn(?:Sync)?|\bfork|execa(?:Sync|Command|CommandSync)?|Deno\.Command"
-        r"|Bun\.spawn(?:Sync)?|shelljs\.exec|sh\.exec)"
-    ),
-    "perl": r"(?:\bsystem|\bexec|\bpopen|open[23])",
-    "ruby": r"(?:\bsystem|\bexec|\bspawn|popen[23]?e?|capture[23]e?|Open3\.\w{1,12}|pipeline)",
-    "php": r"(?:\bsystem|\bexec|shell_exec|passthru|popen|proc_open|pcntl_exec)",
-    "awk": r"(?:\bsystem)",
-    "lua": r"(?:os\.execute|io\.popen)",
-    "applescript": r"(?:do (?:shell )?script)",
-    "r": r"(?:\bsystem2?|\bshell)",
-    "julia": r"(?:\brun|\bread|\bpipeline)",
-    "elixir": r"(?:System\.(?:cmd|shell)|:os\.cmd)",
-    "tcl": r"(?:\bexec|\bspawn|\bsystem)",
-    "swift": (
-        r"(?:\bsystem|\bshell|\bpopen|exec\.Command|Command::new|\bexec[lv]p?e?|getRuntime\(\)\.exec|ProcessBuilder"
-        r"|Process\.(?:run|start))"
-    ),
-    "haskell": r"(?:callCommand|callProcess|system|readProcess)",
-    "lisp": r"(?:\(system\*?|shell-command|call-process|start-process|\((?:ansi-)?term)",
-    "octave": r"(?:\bsystem|\bshell_cmd|\bunix)",
-    "groovy": r"(?:Runtime\.getRuntime\(\)\.exec)",
-    "scala": r"(?:Process|Runtime\.getRuntime\(\)?\.exec)",
-}
-_PLAIN_QUOTES: dict[str, str] = {
-    # a literal that is itself a command
-    "perl": (
-        r"`([^`]{1,400}+)`|\bqx\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|/([^/]{1,400}+)/|!([^!]{1,400}+)!"
-        r"|\[([^\]]{1,400}+)\])"
-    ),
-    "ruby": r"`([^`]{1,400}+)`|%x\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|\[([^\]]{1,400}+)\]|\|([^|]{1,400}+)\|)",
-    "php": r"`([^`]{1,400}+)`",
-    "julia": r"`([^`]{1,400}+)`",
-    "javascript": r"\$`([^`]{1,400}+)`",
-    "awk": r'"([^"\n]{1,400}+)"\s{0,4}+\|&?\s{0,4}+getline|\|&?\s{0,4}+"([^"\n]{1,400}+)"',
-    "groovy": r"""["']([^"'\n]{1,400}+)["']\.execute\(""",
-    "scala": r"""["']([^"'\n]{1,400}+)["']\s{0,4}+\.?!{1,2}""",
-}
-_CALLING: dict[str, tuple[str, ...]] = {
-    "python": ("system", "popen", "spawn", "subprocess", "Popen", "exec", "output", "startfile", "run(", "call("),
-    "javascript": ("exec", "spawn", "fork", "Deno.Command"),
-    "": (
-        "system",
-        "open",
-        "spawn",
-        "run",
-        "exec",
-        "capture",
-        "pipeline",
-        "passthru",
-        "cmd",
-        "hell",
-        "Command",
-        "Process",
-        "read",
-        "term",
-    ),
-}
 _IN_HOME = r"(?:(?:Path\.expand|File\.expand_path|(?:os\.path\.)?expanduser|expand-file-name)[(\s]\s{0,4})?"
 """A function that only puts the home folder in place of `~`."""
 
@@ -93,13 +31,12 @@ def commands(code: str, language: str) -> tuple[str, ...]:
     if reads_as_command(code):
         return (code,)
     found: list[tuple[int, str]] = []
-    call = _CALLS.get(language)
-    if call and any_of(_CALLING[language] if language in _CALLING else _CALLING[""], code):
-        for match in found_in(rf"{call}\s{{0,4}}+(?P<open>[(\s\[{{]{{0,4}}+){STRING}", code):
+    known = language_catalogue.known(language)
+    if known.calls and any_of(known.calling, code):
+        for match in found_in(rf"{known.calls}\s{{0,4}}+(?P<open>[(\s\[{{]{{0,4}}+){STRING}", code):
             found.append((match.start(), _command(match, code)))  # noqa: PERF401 - the same list is added to twice
-    quoted = _PLAIN_QUOTES.get(language)
-    if quoted:
-        found.extend((match.start(), next(g for g in match.groups() if g)) for match in found_in(quoted, code))
+    if known.quotes:
+        found.extend((match.start(), next(g for g in match.groups() if g)) for match in found_in(known.quotes, code))
     return tuple(text for _, text in sorted(found) if text.strip())
 
 

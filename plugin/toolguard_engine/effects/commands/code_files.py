@@ -14,6 +14,7 @@ from posixpath import join, normpath
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.languages import language_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.model.text_answers import kept_by_text
 
@@ -41,17 +42,7 @@ _SCRIPT = lazy_re.compile(
     r"(?:__DIR__\s{0,2}\.\s{0,2})?['\"](?P<path>[^'\"\n]{1,200})['\"]"
 )
 _PERL = lazy_re.compile(r"^[ \t]{0,40}use[ \t]{1,9}([A-Z]\w{0,60}(?:::\w{1,60}){0,6})", re.MULTILINE)
-_SEARCHED = {
-    "python": ("PYTHONPATH",), "javascript": ("NODE_PATH",), "perl": ("PERL5LIB", "PERLLIB"), "ruby": ("RUBYLIB",),
-    "lua": ("LUA_PATH",), "php": (),
-}  # fmt: skip
-"""Variables with the folders in which a language looks for modules."""
 MAX_SEARCHED = 64
-_ENDINGS = {
-    "javascript": (".js", ".ts", ".mjs", ".cjs"),
-    "ruby": (".rb",),
-    "lua": (".lua",),
-}
 
 
 def _of_folder(word: str, language: str) -> Iterator[str]:
@@ -147,7 +138,7 @@ def _imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]
             yield (normpath(join(folder, path)), normpath(join(folder, "lib", path)))
     elif language == "r" and "source" in code:
         yield from ((found["path"],) for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS))
-    if language in ("javascript", "ruby", "perl", "php", "lua", "tcl"):
+    if language_catalogue.known(language).takes_in:
         for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
             yield from _of_statement(found, language, folder)
 
@@ -163,7 +154,7 @@ def _of_statement(found: re.Match[str], language: str, folder: str) -> Iterator[
 
 
 def _with_ending(path: str, language: str) -> tuple[str, ...]:
-    endings = _ENDINGS.get(language, ())
+    endings = language_catalogue.known(language).endings
     if not endings or "." in path.rpartition("/")[2]:
         return (path,)
     found = tuple(path + ending for ending in endings)
@@ -198,7 +189,7 @@ def searched(program: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]
     """Further folders in which an interpreter looks for modules: of variables, and of `-I`."""
     language = code_sources.language(program.name)
     folders = list[str]()
-    for name in _SEARCHED.get(language, ()) if variables or program.assigns else ():
+    for name in language_catalogue.known(language).folders if variables or program.assigns else ():
         value = next((value for given, value in reversed(program.assigns) if given == name), variables.get(name))
         folders += value.split(":") if isinstance(value, str) else ()
     if language in ("perl", "ruby"):

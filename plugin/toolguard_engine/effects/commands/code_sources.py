@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.languages import python_code, script_code
+from toolguard_engine.effects.languages import language_catalogue, python_code, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -19,29 +19,7 @@ READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code
 """Language: what parses its code; None where it cannot."""
 
 MAX_FILE_CODE = 65_536
-_PROGRAMS = {
-    "python": "python pypy ipython",
-    "javascript": "node nodejs bun tsx ts-node zx deno jrunscript jjs",
-    "perl": "perl",
-    "ruby": "ruby jruby rails irb rake",
-    "php": "php psysh",
-    "lua": "lua luajit",
-    "awk": "awk gawk mawk nawk",
-    "applescript": "osascript",
-    "powershell": "powershell pwsh cmd",
-    "r": "Rscript R",
-    "julia": "julia",
-    "elixir": "elixir",
-    "groovy": "groovy",
-    "scala": "scala",
-    "tcl": "tclsh expect",
-    "swift": "swift",
-    "go": "yaegi",
-    "haskell": "ghc",
-    "lisp": "racket guile emacs",
-    "octave": "octave octave-cli slsh",
-}
-LANGUAGES = {name: language for language, names in _PROGRAMS.items() for name in names.split()}
+LANGUAGES = {program: each.name for each in language_catalogue.LANGUAGES.values() for program in each.programs.split()}
 """The language that each interpreter reads. `cmd` reads none of PowerShell, but its commands have the same names there."""
 
 _POWERSHELL = lazy_re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGNORECASE)

@@ -9,16 +9,13 @@ from toolguard_engine.effects.commands.change_walk import ChangeWalk
 from toolguard_engine.effects.commands.walk_state import EVERY, RunsFull, is_away, program_name
 from toolguard_engine.effects.commands.written_files import located
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, Flaw, ProgramRun, StdinSource
-from toolguard_engine.effects.languages import kept_code
+from toolguard_engine.effects.languages import kept_code, language_catalogue
 from toolguard_engine.effects.languages.code_deeds import INPUT, CodeReading, Deed
 from toolguard_engine.effects.programs import sql, sql_meta_commands
 from toolguard_engine.effects.syntax import quoted_commands, statement_files
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import known_text
 from toolguard_engine.model.lazy import FAILURES
-
-PARSED = {"python": 1.5, "javascript": 2.0}
-"""Steps for each character of code in a command; the content of files has a budget of its own."""
 
 CODE_CHARACTERS = 16
 """Of code in a file, for one step of work besides reading it: it is searched for the files that it takes in."""
@@ -219,7 +216,7 @@ class CodeWalk(ChangeWalk):
         if self.here is not None:  # what was read when it was written costs nothing any more
             state.work.spend(kept_code.steps() - before)
         elif parsed is not None:
-            state.work.spend(parsed.steps + PARSED.get(language, 0) * len(code))
+            state.work.spend(parsed.steps + language_catalogue.known(language).steps * len(code))
         if parsed is not None and parsed.deeds:
             self._deeds(parsed, state.fork(program.name), program.stdin)
         if parsed is None or not parsed.whole:

@@ -14,16 +14,8 @@ from typing import NamedTuple
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.languages import language_catalogue
 
-_LOADS = {
-    "javascript": r"(?<![\w.])(?:require|import|importScripts)\b",
-    "ruby": r"(?<![\w.])(?:require|require_relative|load|autoload)\b",
-    "perl": r"(?<![\w.])(?:require|do|use)\b",
-    "php": r"(?<![\w.])(?:include|include_once|require|require_once)\b",
-    "lua": r"(?<![\w.])(?:dofile|loadfile|require)\b",
-    "r": r"(?<![\w.])source\s{0,4}\(",
-}
-"""By language: words that load code from a file. Python's are its imports."""
 _EVALUATES = lazy_re.compile(
     r"(?<![\w.])(?:exec|eval|execfile|loadstring|new\s{1,4}Function)\b|(?<!\w)(?:instance_eval|class_eval|run_path|load_source"
     r"|runIn\w{0,12}Context|spec_from_file_location|SourceFileLoader|cdll|CDLL|dlopen)\b"
@@ -69,18 +61,16 @@ def loaded(program: ProgramRun, files: Iterable[str]) -> str:
 
 def _of_options(program: ProgramRun, language: str) -> frozenset[str]:
     """`python3 -m x`, `ruby -r./x`, `perl -Mx`: the names of modules."""
-    wanted = _NAMING_MODULES.get(language)
+    wanted = language_catalogue.known(language).module_role
     found = (each for words in code_sources.readings(program) for each in words.given) if wanted else ()
     return frozenset(each.value.text.rpartition("/")[2].partition("=")[0] for each in found if each.entry.role == wanted)
-
-
-_NAMING_MODULES = {"python": "module", "ruby": "loads", "perl": "loads"}
 
 
 @lru_cache(maxsize=4)
 def _named(language: str, code: str) -> _Code:
     literals = ["".join(found) for found in islice(_LITERAL.findall(code), _MOST)]
     modules: set[str] = set()
+    loads = language_catalogue.known(language).loads
     if language == "python":
         for names, name in islice(_IMPORTED.findall(code), _MOST):
             modules.update(each.split()[0] for each in (*names.split(","), name) if each.split())
@@ -88,6 +78,6 @@ def _named(language: str, code: str) -> _Code:
         frozenset(each.rpartition("/")[2] for each in literals),
         frozenset(each.rpartition("/")[2] for each in literals if each.startswith(_FIRST) or language == "ruby"),
         frozenset(modules),
-        loads=language in _LOADS and re.search(_LOADS[language], code) is not None,
+        loads=bool(loads) and re.search(loads, code) is not None,
         evaluates=_EVALUATES.search(code) is not None,
     )

@@ -8,6 +8,9 @@ on values. The tables of what libraries do are in `python_files`, `python_progra
 `script_code` reads JavaScript and TypeScript, Perl, Ruby, PHP, awk, Lua, AppleScript and PowerShell with one reader:
 `script_tokens` knows how each is written; `script_places`, `script_calling`, `script_statements` and `script_reader` walk
 the tokens; `script_run` holds what is known meanwhile. `script_calls` has the acts that languages share, `common_calls` what
-names of several of them mean; `javascript_calls`, `perl_calls`, `php_calls`, `ruby_calls`, `go_calls`,
-`powershell_calls` and `other_calls` (awk, Lua, AppleScript) have the names of each.
+names of several of them mean; the module of calls in the folder of each has its own.
+
+Each language that is read has a folder with its facts (`ruby/ruby_language`): its interpreters, how it is read, how its code
+runs commands and loads files. Languages of which only commands are searched are in `searched_languages`, and
+`language_catalogue` has them all. The reader of Python is outside its folder, since scripts have the same values.
 """

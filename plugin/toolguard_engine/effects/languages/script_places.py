@@ -4,45 +4,17 @@ from __future__ import annotations
 
 import re
 
-from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages.python_values import NOTHING, Either, Library, Unknown, Value, sources
 from toolguard_engine.effects.languages.script_run import MAX_CHOICES, ScriptRun, item_at
 from toolguard_engine.effects.languages.script_tokens import (
-    APPLESCRIPT,
     GO,
     JAVASCRIPT,
-    LUA,
-    PERL,
-    PHP,
-    POWERSHELL,
-    RUBY,
     Token,
     unescaped,
 )
 
 OPENS = {"{": "}", "[": "]", "(": ")"}
-_FILLS: dict[int, str] = {
-    id(JAVASCRIPT): r"(?<!\\)\$\{",
-    id(RUBY): r"(?<!\\)#\{",
-    id(PERL): (
-        r"(?<!\\)(?:\$\{?\w++(?>(?:::\w++)*)\}?(?>(?:(?:->)?(?:\[[^\]\n]{1,40}\]|\{[^}\n]{1,40}\}))*)|@\{\[|@\{|@\w++|\$\{)"
-    ),
-    id(PHP): r"(?<!\\)(?:\{(?=\$)|\$\{|\$\w++(?:->\w++|\[[^\]\n]{1,40}\])?)",
-    id(POWERSHELL): r"(?<!`)(?:\$\(|\$\{|\$(?:\w++:)?\w++(?:\.\w++(?!\())?)",
-}
-_BINARY_WORDS: dict[int, frozenset[str]] = {
-    id(JAVASCRIPT): frozenset({"instanceof", "in"}),
-    id(PERL): frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}),
-    id(PHP): frozenset({"and", "or", "xor", "instanceof"}),
-    id(RUBY): frozenset({"and", "or"}),
-    id(LUA): frozenset({"and", "or"}),
-    id(APPLESCRIPT): frozenset({"and", "or", "contains", "is", "mod"}),
-    id(POWERSHELL): word_set(
-        "-eq -ne -like -match -replace -join -split -and -or -f -notlike -notmatch -gt -lt -ge -le -in -contains -is"
-    ),
-}
 _MEMBERS = frozenset({"private", "public", "protected", "readonly"})
-_NONE: frozenset[str] = frozenset()
 
 
 class TokenReader:
@@ -54,7 +26,7 @@ class TokenReader:
     @property
     def words(self) -> frozenset[str]:
         """Names that are operators."""
-        return _BINARY_WORDS.get(id(self.run.syntax), _NONE)
+        return self.run.syntax.operators
 
     def is_sign(self, at: int, end: int, *signs: str) -> bool:
         return at < end and self.tokens[at].kind == "sign" and self.tokens[at].text in signs
@@ -162,8 +134,8 @@ class TokenReader:
         run = self.run
         if not token.fills:
             return token.text
-        fills = _FILLS.get(id(run.syntax))
-        if fills is None:
+        fills = run.syntax.filled
+        if not fills:
             return unescaped(token.text, run.syntax.escape)
         value: Value = ""
         source, at, pattern = token.text, 0, re.compile(fills)

@@ -39,7 +39,7 @@ from toolguard_engine.effects.languages.script_tokens import (
     PHP,
     POWERSHELL,
     RUBY,
-    SYNTAXES,
+    Syntax,
     Token,
 )
 
@@ -445,9 +445,9 @@ def _power_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[
 _PIPES = {True: _awk_pipe, False: _power_pipe}
 
 
-def walked(code: str, language: str, library: LanguageLibrary) -> ScriptRun:
+def walked(code: str, syntax: Syntax, library: LanguageLibrary) -> ScriptRun:
     """Walks a whole script."""
-    run = ScriptRun(SYNTAXES[language], library, ScriptReader)
+    run = ScriptRun(syntax, library, ScriptReader)
     run.text(code)
     run.rest()
     return run

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.place_names import word_set
 
 Kind = Literal["name", "number", "string", "command", "pattern", "words", "sign", "end"]
 """`command`: a text that a shell runs (`qx`, backticks); `pattern`: a regular expression; `words`: `qw(a b)`."""
@@ -40,7 +41,8 @@ class Syntax(msgspec.Struct, frozen=True):
     """How a language is written. `single`, `double`, `back`: what these quotes mean: `raw`, `text` (escapes), `fills`
     (values are filled in), `command`, or empty; `lines`: whether a line end ends a statement; `concat`: the signs that join
     texts; `patterns`: whether `/` may begin a regular expression; `quotes`: words that do; `ends`: whether `end` closes
-    blocks; `bare`: whether arguments need no parentheses."""
+    blocks; `bare`: whether arguments need no parentheses; `filled`: how what is filled into a text begins; `operators`:
+    names that are operators."""
 
     comment: str
     single: str = "text"
@@ -54,27 +56,37 @@ class Syntax(msgspec.Struct, frozen=True):
     bare: bool = False
     escape: str = "\\"
     marks: str = "\"'`"
+    filled: str = ""
+    operators: frozenset[str] = frozenset()
     names: str = r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+"
 
 
 JAVASCRIPT = Syntax(
     r"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)", back="fills", patterns=True,
     names=r"[#A-Za-z_$\x80-\U0010ffff][\w$\x80-\U0010ffff]*+",
+    filled=r"(?<!\\)\$\{", operators=frozenset({"instanceof", "in"}),
 )  # fmt: skip
 PERL = Syntax(
     r"#[^\n]*+|^=[a-z](?sm:.)*?(?:^=cut\b|\Z)", single="raw", double="fills", back="command",
     concat=frozenset({"."}), patterns=True, bare=True,
     quotes=r"(?<![-\w$@%&>])(?:q[qxw]?|m|qr|s|tr|y)\b(?!\s*+(?:=|,|;|\)|\}))",
     names=r"[$@%&]{0,2}+(?:::)?[A-Za-z_]\w*+(?>(?:::\w++)*)|\$\{?\^?\w++\}?|[$@][_!@0&/\\,;.$]|\$#\{?\$?\w++",
+    filled=(
+        r"(?<!\\)(?:\$\{?\w++(?>(?:::\w++)*)\}?(?>(?:(?:->)?(?:\[[^\]\n]{1,40}\]|\{[^}\n]{1,40}\}))*)|@\{\[|@\{|@\w++|\$\{)"
+    ),
+    operators=frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}),
 )  # fmt: skip
 RUBY = Syntax(
     r"#[^\n]*+", single="raw", double="fills", back="command", lines=True, concat=frozenset({"+", "/", "<<"}),
     patterns=True, quotes=r"%[qQxwWiIr]?(?=[\[({<|!/])", ends=True, bare=True,
     names=r"[@$]{0,2}+[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+[?!]?(?!=)|[@$]{0,2}+[A-Za-z_]\w*+",
+    filled=r"(?<!\\)#\{", operators=frozenset({"and", "or"}),
 )  # fmt: skip
 PHP = Syntax(
     r"//[^\n]*+|#(?!\[)[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)|<\?(?:php|=)?|\?>", single="raw", double="fills", back="command",
     concat=frozenset({"."}), names=r"\$*+\\?[A-Za-z_\x80-\U0010ffff][\w\\\x80-\U0010ffff]*+",
+    filled=r"(?<!\\)(?:\{(?=\$)|\$\{|\$\w++(?:->\w++|\[[^\]\n]{1,40}\])?)",
+    operators=frozenset({"and", "or", "xor", "instanceof"}),
 )  # fmt: skip
 AWK = Syntax(r"#[^\n]*+", marks='"', lines=True, concat=frozenset(), patterns=True, bare=True)
 POWERSHELL = Syntax(
@@ -82,14 +94,18 @@ POWERSHELL = Syntax(
     escape="`",
     names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]"
     r"|-?[A-Za-z_][\w]*+(?>(?:-\w++)*)",
+    filled=r"(?<!`)(?:\$\(|\$\{|\$(?:\w++:)?\w++(?:\.\w++(?!\())?)",
+    operators=word_set(
+        "-eq -ne -like -match -replace -join -split -and -or -f -notlike -notmatch -gt -lt -ge -le -in -contains -is"
+    ),
 )  # fmt: skip
-LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), ends=True, bare=True)
-APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", marks='"', lines=True, concat=frozenset({"&"}), bare=True)
+LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), ends=True, bare=True,
+    operators=frozenset({"and", "or"}),
+)  # fmt: skip
+APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", marks='"', lines=True, concat=frozenset({"&"}), bare=True,
+    operators=frozenset({"and", "or", "contains", "is", "mod"}),
+)  # fmt: skip
 GO = Syntax(r"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)", back="raw", lines=True)
-SYNTAXES: dict[str, Syntax] = {
-    "javascript": JAVASCRIPT, "perl": PERL, "ruby": RUBY, "php": PHP, "awk": AWK, "powershell": POWERSHELL, "lua": LUA,
-    "applescript": APPLESCRIPT, "go": GO,
-}  # fmt: skip
 
 _SIGN = (
     r"=>|->|\?\.(?!\d)|::|\?\?=?|\|\|=?|&&=?|\.\.\.|\.\.|\*\*=?|<<~?|=~|!~|===|!==|==|!=|<=>|<=|>=|\+\+|--"

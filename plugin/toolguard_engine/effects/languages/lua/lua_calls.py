@@ -1,26 +1,13 @@
-"""What the names of awk, Lua and AppleScript mean."""
+"""What the names of Lua mean."""
 
 from __future__ import annotations
 
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import script_calls as calls
 from toolguard_engine.effects.languages.common_calls import NAMED, backwards, formatted
-from toolguard_engine.effects.languages.python_values import (
-    Value,
-    text,
-)
+from toolguard_engine.effects.languages.python_values import Value, text
 from toolguard_engine.effects.languages.script_calls import argument_at
-from toolguard_engine.effects.languages.script_run import (
-    FROM_INPUT,
-    Act,
-    LanguageLibrary,
-    ScriptRun,
-    element,
-)
-
-
-def _awk_member(run: ScriptRun, name: str) -> Value:
-    return calls.variable(name[8:]) if name.startswith("ENVIRON.") else None
+from toolguard_engine.effects.languages.script_run import FROM_INPUT, Act, LanguageLibrary, ScriptRun, element
 
 
 def _variable(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -35,9 +22,6 @@ def _lua_concat(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return calls.joined_by(run, [argument_at(args, 1) if len(args) > 1 else ""], argument_at(args, 0))
 
 
-AWK_LIBRARY = LanguageLibrary(
-    {}, {"system": calls.shell, "sprintf": formatted}, {}, member=_awk_member, environment=frozenset({"ENVIRON"})
-)
 _LUA: dict[str, Act] = calls.rows(
     ("os.execute io.popen", calls.shell),
     ("os.remove lfs.rmdir", calls.on_paths(deeds.delete)),
@@ -55,6 +39,3 @@ _LUA: dict[str, Act] = calls.rows(
     ("table.concat", _lua_concat),
 )
 LUA_LIBRARY = LanguageLibrary(NAMED, _LUA, calls.rows(("lines read", calls.itself)), program="lua")
-APPLE_LIBRARY = LanguageLibrary(
-    NAMED, {"do_shell_script": calls.shell, "run_script": calls.evaluating}, {}, program="osascript"
-)

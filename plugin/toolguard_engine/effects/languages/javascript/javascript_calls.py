@@ -8,7 +8,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import python_folding as folding
 from toolguard_engine.effects.languages import script_calls as calls
-from toolguard_engine.effects.languages.javascript_requests import (
+from toolguard_engine.effects.languages.javascript.javascript_requests import (
     client,
     connected,
     fetched,

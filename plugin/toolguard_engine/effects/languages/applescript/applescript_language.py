@@ -1,0 +1,14 @@
+"""The facts of AppleScript."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.applescript.applescript_calls import APPLE_LIBRARY, as_names
+from toolguard_engine.effects.languages.language import Language, ReadBy
+from toolguard_engine.effects.languages.script_tokens import APPLESCRIPT
+
+LANGUAGE = Language(
+    "applescript",
+    "osascript",
+    reading=ReadBy(APPLESCRIPT, APPLE_LIBRARY, r"(?i)do (?:shell )?script|run script", prepared=as_names),
+    calls=r"(?:do (?:shell )?script)",
+)

@@ -1,0 +1,15 @@
+"""The facts of awk."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.awk.awk_calls import AWK_LIBRARY
+from toolguard_engine.effects.languages.language import Language, ReadBy
+from toolguard_engine.effects.languages.script_tokens import AWK
+
+LANGUAGE = Language(
+    "awk",
+    "awk gawk mawk nawk",
+    reading=ReadBy(AWK, AWK_LIBRARY, r"system|\||>|getline"),
+    calls=r"(?:\bsystem)",
+    quotes=r'"([^"\n]{1,400}+)"\s{0,4}+\|&?\s{0,4}+getline|\|&?\s{0,4}+"([^"\n]{1,400}+)"',
+)

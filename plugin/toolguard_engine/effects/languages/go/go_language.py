@@ -1,0 +1,13 @@
+"""The facts of Go."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.go.go_calls import GO_LIBRARY, as_script
+from toolguard_engine.effects.languages.language import Language, ReadBy
+from toolguard_engine.effects.languages.script_tokens import GO
+
+LANGUAGE = Language(
+    "go",
+    "yaegi",
+    reading=ReadBy(GO, GO_LIBRARY, prepared=as_script),
+)

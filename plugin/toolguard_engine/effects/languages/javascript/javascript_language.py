@@ -1,0 +1,32 @@
+"""The facts of JavaScript and TypeScript."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.javascript.javascript_calls import JAVASCRIPT_LIBRARY
+from toolguard_engine.effects.languages.language import Language, ReadBy
+from toolguard_engine.effects.languages.script_tokens import JAVASCRIPT
+
+LANGUAGE = Language(
+    "javascript",
+    "node nodejs bun tsx ts-node zx deno jrunscript jjs",
+    reading=ReadBy(
+        JAVASCRIPT,
+        JAVASCRIPT_LIBRARY,
+        (
+            r"require|import|process|global|Deno|Bun|fetch|eval|Function|constructor|\bfs\b|exec|spawn|\bvm\b|Sync"
+            r"|axios|Socket|while\s?\((?:true|1)\)|for\s?\(\s?;\s?;|setTimeout|setInterval|[mM]ail|\$\s?`|this\["
+            r"|module|rimraf|doShell|http"
+        ),
+    ),
+    steps=2.0,
+    calls=(
+        r"(?:\bexec(?:File)?(?:Sync)?|\bspawn(?:Sync)?|\bfork|execa(?:Sync|Command|CommandSync)?|Deno\.Command"
+        r"|Bun\.spawn(?:Sync)?|shelljs\.exec|sh\.exec)"
+    ),
+    calling=("exec", "spawn", "fork", "Deno.Command"),
+    quotes=r"\$`([^`]{1,400}+)`",
+    loads=r"(?<![\w.])(?:require|import|importScripts)\b",
+    takes_in=True,
+    endings=(".js", ".ts", ".mjs", ".cjs"),
+    folders=("NODE_PATH",),
+)

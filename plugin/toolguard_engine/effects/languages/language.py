@@ -1,0 +1,52 @@
+"""The facts of one language that code is written in. Each language has them in a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from toolguard_engine.effects.languages.script_run import LanguageLibrary
+from toolguard_engine.effects.languages.script_tokens import Syntax
+
+
+class ReadBy(msgspec.Struct, frozen=True):
+    """How code in a language of scripts is read. `hints`: what code must contain to do anything that is known, or empty;
+    `prepared`: makes it into what the reader of scripts understands."""
+
+    syntax: Syntax
+    library: LanguageLibrary
+    hints: str = ""
+    prepared: Callable[[str], str] | None = None
+
+
+class Language(msgspec.Struct, frozen=True):
+    """What is known of one language.
+
+    `programs`: its interpreters, separated by blanks. `reading`: how it is read; None for Python, which has a
+    reader of its own, and for languages of which only commands are searched. `steps`: further work for each character that
+    is read.
+
+    `calls`: a pattern of the calls that run a command, and `calling` parts of their names, of which code with such a call
+    has one; `quotes`: a pattern of literals that are commands.
+
+    `loads`: a pattern of the words that load code from a file; `takes_in`: whether these name the file; `endings`: what may
+    be left out at the end of its name; `module_role`: what the value of an option is that names a module; `folders`:
+    variables with the folders in which modules are looked for.
+    """
+
+    name: str
+    programs: str
+    reading: ReadBy | None = None
+    steps: float = 0
+    calls: str = ""
+    calling: tuple[str, ...] = (
+        "system", "open", "spawn", "run", "exec", "capture", "pipeline", "passthru", "cmd", "hell", "Command", "Process",
+        "read", "term",
+    )  # fmt: skip
+    quotes: str = ""
+    loads: str = ""
+    takes_in: bool = False
+    endings: tuple[str, ...] = ()
+    module_role: str = ""
+    folders: tuple[str, ...] = ()

@@ -1,0 +1,19 @@
+"""The facts of Lua."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.common_calls import HINTS
+from toolguard_engine.effects.languages.language import Language, ReadBy
+from toolguard_engine.effects.languages.lua.lua_calls import LUA_LIBRARY
+from toolguard_engine.effects.languages.script_tokens import LUA
+
+LANGUAGE = Language(
+    "lua",
+    "lua luajit",
+    reading=ReadBy(LUA, LUA_LIBRARY, HINTS),
+    calls=r"(?:os\.execute|io\.popen)",
+    loads=r"(?<![\w.])(?:dofile|loadfile|require)\b",
+    takes_in=True,
+    endings=(".lua",),
+    folders=("LUA_PATH",),
+)

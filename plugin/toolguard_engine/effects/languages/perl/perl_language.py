@@ -1,0 +1,23 @@
+"""The facts of Perl."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.common_calls import HINTS
+from toolguard_engine.effects.languages.language import Language, ReadBy
+from toolguard_engine.effects.languages.perl.perl_calls import PERL_LIBRARY
+from toolguard_engine.effects.languages.script_tokens import PERL
+
+LANGUAGE = Language(
+    "perl",
+    "perl",
+    reading=ReadBy(PERL, PERL_LIBRARY, HINTS),
+    calls=r"(?:\bsystem|\bexec|\bpopen|open[23])",
+    quotes=(
+        r"`([^`]{1,400}+)`|\bqx\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|/([^/]{1,400}+)/|!([^!]{1,400}+)!"
+        r"|\[([^\]]{1,400}+)\])"
+    ),
+    loads=r"(?<![\w.])(?:require|do|use)\b",
+    takes_in=True,
+    module_role="loads",
+    folders=("PERL5LIB", "PERLLIB"),
+)

@@ -1,0 +1,18 @@
+"""The facts of PHP."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.common_calls import HINTS
+from toolguard_engine.effects.languages.language import Language, ReadBy
+from toolguard_engine.effects.languages.php.php_calls import PHP_LIBRARY
+from toolguard_engine.effects.languages.script_tokens import PHP
+
+LANGUAGE = Language(
+    "php",
+    "php psysh",
+    reading=ReadBy(PHP, PHP_LIBRARY, HINTS),
+    calls=r"(?:\bsystem|\bexec|shell_exec|passthru|popen|proc_open|pcntl_exec)",
+    quotes=r"`([^`]{1,400}+)`",
+    loads=r"(?<![\w.])(?:include|include_once|require|require_once)\b",
+    takes_in=True,
+)

@@ -1,0 +1,13 @@
+"""The facts of PowerShell."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.language import Language, ReadBy
+from toolguard_engine.effects.languages.powershell.powershell_calls import POWERSHELL_LIBRARY
+from toolguard_engine.effects.languages.script_tokens import POWERSHELL
+
+LANGUAGE = Language(
+    "powershell",
+    "powershell pwsh cmd",
+    reading=ReadBy(POWERSHELL, POWERSHELL_LIBRARY),
+)

@@ -1,0 +1,18 @@
+"""The facts of Python. Its reader (`python_code`) is not in this folder, since scripts have the same values."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.languages.language import Language
+
+LANGUAGE = Language(
+    "python",
+    "python pypy ipython",
+    steps=1.5,
+    calls=(
+        r"(?:\bsystem|popen2?|\bspawn|\brun|\bcall|check_call|check_output|Popen|getoutput|getstatusoutput"
+        r"|exec[lv]p?e?|spawn[lv]p?e?|create_subprocess_(?:shell|exec)|startfile)"
+    ),
+    calling=("system", "popen", "spawn", "subprocess", "Popen", "exec", "output", "startfile", "run(", "call("),
+    module_role="module",
+    folders=("PYTHONPATH",),
+)

@@ -1,0 +1,76 @@
+"""The facts of the languages that code is written in are complete and in one place for each."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+
+from toolguard_engine.effects.commands import code_commands, code_sources
+from toolguard_engine.effects.languages import language_catalogue, searched_languages
+from toolguard_engine.effects.languages.language_catalogue import LANGUAGES
+
+PLACE = "/home/u/documents"
+EXAMPLES = {
+    "python": 'import os; os.system("rm -rf PLACE")',
+    "javascript": 'require("child_process").execSync("rm -rf PLACE")',
+    "perl": 'system("rm -rf PLACE");',
+    "ruby": 'system("rm -rf PLACE")',
+    "php": 'system("rm -rf PLACE");',
+    "lua": 'os.execute("rm -rf PLACE")',
+    "awk": 'BEGIN { system("rm -rf PLACE") }',
+    "applescript": 'do shell script "rm -rf PLACE"',
+    "powershell": "Remove-Item -Recurse PLACE",
+    "go": 'func main() { exec.Command("sh", "-c", "rm -rf PLACE").Run() }',
+    "r": 'system("rm -rf PLACE")',
+    "julia": "run(`rm -rf PLACE`)",
+    "elixir": 'System.shell("rm -rf PLACE")',
+    "groovy": '"rm -rf PLACE".execute()',
+    "scala": '"rm -rf PLACE".!',
+    "tcl": 'exec "rm" "-rf" "PLACE"',
+    "swift": 'system("rm -rf PLACE")',
+    "haskell": 'callCommand "rm -rf PLACE"',
+    "lisp": '(shell-command "rm -rf PLACE")',
+    "octave": 'system("rm -rf PLACE")',
+}
+"""Code in each language that deletes a folder."""
+
+
+def test_code_in_each_language_is_found_to_delete() -> None:
+    assert EXAMPLES.keys() == LANGUAGES.keys()
+    missed = []
+    for name, example in EXAMPLES.items():
+        code = example.replace("PLACE", PLACE)
+        reader = code_sources.READERS.get(name)
+        reading = reader(code) if reader is not None else None
+        found = code_commands.commands(code, name) if reading is None else reading.deeds
+        if not any(PLACE in str(each) for each in found):
+            missed.append(name)
+    assert not missed
+
+
+def test_each_language_is_read_or_searched() -> None:
+    searched = {each.name for each in searched_languages.LANGUAGES}
+    assert code_sources.READERS.keys() == LANGUAGES.keys() - searched
+    assert all(LANGUAGES[name].calls for name in searched)
+    folder = "toolguard_engine.effects.languages"
+    assert all(find_spec(f"{folder}.{name}.{name}_language") for name in code_sources.READERS)
+
+
+def test_no_interpreter_stands_with_two_languages() -> None:
+    programs = [program for each in LANGUAGES.values() for program in each.programs.split()]
+    assert len(programs) == len(set(programs)) == len(code_sources.LANGUAGES)
+    assert all(each.programs for each in LANGUAGES.values())
+
+
+def test_patterns_and_endings_are_well_formed() -> None:
+    for each in LANGUAGES.values():
+        for pattern in (each.calls, each.quotes, each.loads, each.reading.hints if each.reading is not None else ""):
+            re.compile(pattern)
+        assert all(ending.startswith(".") for ending in each.endings)
+        assert not each.endings or each.takes_in
+
+
+def test_an_unknown_language_has_no_facts() -> None:
+    unknown = language_catalogue.known("cobol")
+    assert unknown.reading is None
+    assert not any((unknown.calls, unknown.loads, unknown.endings, unknown.folders))
