@@ -12,7 +12,7 @@ import re2  # noqa: F401
 from toolguard_engine.effects.commands import runner_table
 from toolguard_engine.effects.control_plane import verb_catalogue
 from toolguard_engine.effects.facts import key_owners, started_places
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue, wrapper_catalogue
 from toolguard_engine.host import path_repairs, setting_schemas
 from toolguard_engine.metrics import database, prices
 from toolguard_engine.rules import (
@@ -31,6 +31,7 @@ def load() -> None:
     risk_levels.load()
     verb_catalogue.load()
     manual_catalogue.load()
+    wrapper_catalogue.load()
     runner_table.variable("")
     runner_table.runners("")
     key_owners.services()

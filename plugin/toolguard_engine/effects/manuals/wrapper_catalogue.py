@@ -54,6 +54,12 @@ class _Index(msgspec.Struct, frozen=True):
     wrappers: dict[str, msgspec.Raw]
 
 
+def load() -> None:
+    """Reads which wrappers there are, and the type that they are decoded into."""
+    _named()
+    msgspec.json.Decoder(Wrapper)
+
+
 @cache
 def names() -> frozenset[str]:
     """The names of all wrappers."""
