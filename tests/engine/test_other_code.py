@@ -344,6 +344,29 @@ DELETING = (
     'elixir -r x.exs -e \'System.cmd("rm", ["-rf", "/home/u/letters"])\'',
     "echo 'rm -rf ~/letters' > x; bash --newer x",
     "echo 'os.execute(\"rm -rf ~/letters\")' > x.lua; lua --newer y x.lua",
+    'zx -pe \'require("fs").rmSync("/home/u/letters", {recursive: true})\'',
+    'ts-node -p -e \'require("fs").rmSync("/home/u/letters", {recursive: true})\'',
+    'node -p -e \'require("fs").rmSync("/home/u/letters", {recursive: true})\'',
+    'echo \'require("fs").rmSync("/home/u/letters", {recursive: true})\' > x.ts; ts-node -c x.ts',
+    'echo \'require("fs").rmSync("/home/u/letters", {recursive: true})\' > x.ts; bun -r ./y.js x.ts',
+    'echo \'require("fs").rmSync("/home/u/letters", {recursive: true})\' > x.js; node --newer x.js -e b',
+    "zsh -Mstrict $X y",
+    "bash --newer x -c 'rm -rf ~/letters'",
+    "fish -C 'rm -rf ~/letters' -c ls",
+    "nu --newer x -c 'rm -rf ~/letters'",
+    "xonsh -D X=1 -c 'rm -rf ~/letters'",
+    "elvish -c -norc 'rm -rf ~/letters'",
+    "elvish -norc -c 'rm -rf ~/letters'",
+    "groovy -l 1960 -e '\"rm -rf /home/u/letters\".execute()'",
+    "racket -le racket '(system \"rm -rf /home/u/letters\")'",
+    "octave -f --eval 'system(\"rm -rf /home/u/letters\")'",
+    "ghc x.hs -e 'System.Process.system \"rm -rf /home/u/letters\"'",
+    "rake build -e 'system(\"rm -rf ~/letters\")'",
+    "rails runner -e production 'system(\"rm -rf ~/letters\")'",
+    "echo 'system(\"rm -rf ~/letters\");' > y.php; psysh a.php y.php",
+    "emacs --batch x.el --eval '(shell-command \"rm -rf /home/u/letters\")'",
+    "scala run -e '\"rm -rf /home/u/letters\".!'",
+    "yaegi run -e 'os.RemoveAll(\"/home/u/letters\")'",
 )
 """Options before the code or the script, known and unknown ones."""
 
@@ -351,6 +374,21 @@ DELETING = (
 @each_row("command", DELETING)
 def test_options_hide_no_code(command: str) -> None:
     assert judged(command) != "allow"
+
+
+HONEST_STARTS = (
+    "zx -q tidy.mjs", "ts-node -c -P tsconfig.json src/main.ts", "node -p 'process.version'", "bun -r ./setup.ts test",
+    "bun add zod --cwd web", "zsh -f -o extendedglob tidy.zsh", "bash --newer x -c 'ls -l'", "fish -C 'set -g x 1' -c ls",
+    "nu --no-std-lib -c 'ls'", "xonsh --no-rc -c 'ls -l'", "elvish -norc -c 'ls'", "groovy -i bak -pe 'line.trim()'",
+    "racket -l racket/base -e '(+ 1 2)'", "octave -q --eval 'disp(1)'", "ghc -o main Main.hs", "rake -j 4 build",
+    "rails runner -e test 'puts User.count'", "psysh --no-color", "emacs --batch notes.org -f org-html-export-to-html",
+)  # fmt: skip
+"""Options of the same programs that hide nothing."""
+
+
+@each_row("command", HONEST_STARTS)
+def test_ordinary_options_are_not_asked_about(command: str) -> None:
+    assert judged(command) == "allow"
 
 
 @each_row("command", [f"{start} x -e 'system(\"rm -rf ~/letters\")'" for start in ("ruby", "perl", "lua", "bun run")])

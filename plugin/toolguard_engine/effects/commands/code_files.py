@@ -76,8 +76,11 @@ def _scripts(words: CommandWords, language: str, *, only_loaded: bool) -> Iterat
                 yield from _module_files(value, words.texts)
                 return
     before = _RUNNING if language == "javascript" else _STDIN
-    script = next((word for word in words.texts if word not in before), "")
-    if script and language not in ("", "awk") and not only_loaded:
+    if language in ("", "awk") or only_loaded:
+        return
+    named = [word for word in words.texts if word not in before]
+    takes_several = sum(role == "script-from" for role, _ in words.roles) > 1
+    for script in islice(named, _MAX_WORDS if takes_several else 1):
         yield script
         yield from _of_folder(script, language)
 

@@ -53,7 +53,7 @@ def source(program: ProgramRun) -> tuple[str, str] | None:
         return None
     if language == "applescript" and "JavaScript" in program.argv[1:4]:
         language = "javascript"
-    reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(program.name)) or _console(program)
+    reader = _reader(program, language)
     texts = reader(program) if reader else given(program)
     most = MAX_FILE_CODE if program.origin is not None or language in READERS else MAX_CODE
     if texts:
@@ -63,6 +63,13 @@ def source(program: ProgramRun) -> tuple[str, str] | None:
         if text:
             return language, text[:most]
     return None
+
+
+def may_run_script(program: ProgramRun) -> bool:
+    """Whether a script may run although there is code in the words: an unknown option may be why it looks like code."""
+    if _reader(program, language(program.name)) is not None:
+        return False
+    return any(words.operands and not any(_code(words)) for words in readings(program))
 
 
 def is_parsed(program: str) -> bool:
@@ -88,10 +95,17 @@ def given(program: ProgramRun) -> list[str]:
 
 
 def _code(words: CommandWords) -> Iterator[str]:
-    end = words.operands[0].at if words.operands else 0  # what follows a script are words of its own
+    end = _script_at(words)  # what follows a script are words of its own
     for each in words.given:
         if each.valued and each.entry.role == "script" and not 0 < end < each.word:
             yield each.value.text
+
+
+def _script_at(words: CommandWords) -> int:
+    """The position of the operand that is the script; 0 if there is none. Without roles, the first may be one."""
+    if not words.roles:
+        return words.operands[0].at if words.operands else 0
+    return next((word.at for role, word in words.roles if role == "script-from"), 0)
 
 
 def _awk(program: ProgramRun) -> list[str]:
@@ -109,8 +123,7 @@ def _deno(program: ProgramRun) -> list[str]:
 
 
 def _rails(program: ProgramRun) -> list[str]:
-    words = list(program.words.texts)
-    return words[1:2] if words[:1] in (["runner"], ["r"]) else []
+    return [word.text for words in readings(program) for word in words.named("script")]
 
 
 def _powershell(program: ProgramRun) -> list[str]:
@@ -148,6 +161,10 @@ def _utf16(text: str) -> str:
         return base64.b64decode(text[:MAX_CODE]).decode("utf-16-le", "replace")
     except (ValueError, binascii.Error):
         return text
+
+
+def _reader(program: ProgramRun, language: str) -> Callable[[ProgramRun], list[str]] | None:
+    return _SPECIAL.get(language) or _SPECIAL.get(plain_name(program.name)) or _console(program)
 
 
 def _console(program: ProgramRun) -> Callable[[ProgramRun], list[str]] | None:

@@ -114,7 +114,8 @@ class CodeWalk(ChangeWalk):
             self._commands_in(found, program, state)
             if self.running is not None and not is_away(program):
                 self._taken_in(found, program, state)
-            return
+            if not code_sources.may_run_script(program):
+                return
         if (module := code_files.module(program)) and (every := self.specials.get(EVERY)):
             places = range(len(program.argv) - len(module), len(program.argv))
             every(self, program.with_words(module, module[0], places), state)

@@ -122,7 +122,8 @@ def _shell(program: ProgramRun, _: Where) -> Iterator[Effect]:
     yield from _from_substitution(program)
     yield from _shell_out(program)
     words = program.words
-    if words.has("-s") or not (words.has("--command") or is_script(program)):
+    runs_text = words.has("-c") or bool(words.named("script"))
+    if not runs_text and (words.has("-s") or not is_script(program)):
         yield from hidden_text(program, program.stdin, piped=True)
     elif (words.given or words.unknown or words.end) and UNKNOWN in words.arguments[:2] and not program.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), program)

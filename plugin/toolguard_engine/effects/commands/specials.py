@@ -27,24 +27,32 @@ from toolguard_engine.effects.commands.walk_state import EVERY
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.effects.syntax import tool_scripts
 from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.effects.syntax.outputs import NOTHING, known_text
+from toolguard_engine.effects.syntax.outputs import NOTHING, known_text, together
 from toolguard_engine.effects.syntax.project_files import makefile
 
 
 def _shell(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
-    """`sh`: runs the text after `-c`, or its standard input."""
-    argv, words = program.argv, program.words
+    """`sh`: runs the text after `-c`, or its standard input. If an option is unknown, what it runs by any reading."""
+    feeds = [_shell_by(words, walk, program, state) for words in program.readings or (program.words,)]
+    return feeds[0] if len(feeds) == 1 else together(feeds, exact=False)
+
+
+def _shell_by(words: CommandWords, walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
+    argv = program.argv
     at = words.operands[0].at if words.operands else len(argv)
     is_fed = words.has("-s")
     inner = state.fork(program.name)
     inner.variables.update(program.assigns)
-    if rc := next((value.text for value in words.values("--rcfile", "--init-file")), ""):
-        _started_with(walk, rc, program, inner)
-    if words.has("--command", "--execute"):
-        return _run_text(walk, at, program, inner)
+    for loaded in words.named("loads"):
+        _started_with(walk, loaded.text, program, inner)
+    if words.has("-c"):
+        return _run_text(words, walk, at, program, inner)
+    if words.named("script"):  # it runs before the script, or before what is typed
+        _run_text(words, walk, at, program, inner.fork(program.name))
     script = walk.fed(program) if is_fed else _script(walk, program, at)
     if script:
         inner.args = ("sh", *argv[at + (not is_fed) :])
@@ -55,11 +63,11 @@ def _shell(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
     return StdinSource(None, (program.name,))
 
 
-def _run_text(walk: Walk, at: int, program: ProgramRun, state: ShellState) -> StdinSource:
+def _run_text(words: CommandWords, walk: Walk, at: int, program: ProgramRun, state: ShellState) -> StdinSource:
     """Runs what `sh -c` is given: the values of the option, or else the word at this position."""
     state.args = program.argv[at + 1 :] or ("sh",)
     walk.will_run_made(program)
-    given = [value for value in program.words.values("--command", "--execute") if value.text]
+    given = [value for value in words.named("script") if value.text]
     at = given[0].at if given else at
     text = "\n".join(value.text for value in given) or (walk.unknown(program, at) if at < len(program.argv) else "")
     for file in walk.given_files(program, at) if text == UNKNOWN else ():
