@@ -101,6 +101,7 @@ EFFECTS: list[tuple[str, list[Row]]] = [
     ("tar xf a.tar -C /", [("write", "/", "root", "unpacked whole")]),
     ("LD_PRELOAD=/tmp/x.so ls", [("variable", "LD_PRELOAD=/tmp/x.so", "", "injects")]),
     ("export HISTFILE=/dev/null", [("variable", "HISTFILE=/dev/null", "", "forgets")]),
+    ("rsync .bashrc ~", [("write", "~", "home", "copied whole"), ("write", "~/.bashrc", "startup", "copied")]),
     ("rsync -a --delete a/ b/", [("delete", "b/", "in-workspace", "mirror recursive"), ("write", "b/", "in-workspace",
     "copied")]),
 ]  # fmt: skip

@@ -12,11 +12,11 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 
 
 def sources_and_target(program: ProgramRun, words: CommandWords) -> tuple[list[str], str]:
-    """What is copied, and where to. What another program appends (`xargs`) counts as one unknown source."""
+    """What is copied, and where to. What another program appends (`xargs`) or a list names counts as one unknown source."""
     sources, target = [word.text for word in words.named("source")], words.one("target")
     if target:
         return sources or [UNKNOWN], target
-    if len(sources) == 1 and program.via:
+    if len(sources) == 1 and (program.via or words.named("names")):
         return [UNKNOWN], sources[0]
     return sources, ""
 
@@ -118,8 +118,10 @@ def _scp(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
         yield from landings_in(sources, target, is_folder=False, like=Landing("", "", deep=words.recursive, host="?"))
 
 
-def _rsync(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+def _rsync(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     sources, target = [word.text for word in words.named("source")], words.one("target")
+    if words.named("names"):
+        sources, target = sources_and_target(program, words)
     if not target and words.has("--read-batch") and sources:
         host, folder = split_host(sources[-1])
         yield Landing(UNKNOWN, folder, host=host)

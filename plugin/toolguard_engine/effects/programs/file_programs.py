@@ -183,7 +183,10 @@ def _rsync(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[E
         yield effect_on("delete", target, program, where, ["recursive", "mirror", *rebuilt])
     if words.trait("moves"):
         yield from (effect_on("delete", path, program, where, ["recursive"]) for path in sources)
-    yield from write_effects(target, program, where, "copied")
+    named = (path for path in worth_checking(sources) if not path.endswith("/"))
+    landed = (_landing(path, target, len(sources), program, words, where) for path in named)
+    for path in dict.fromkeys((target, *landed)):
+        yield from write_effects(path, program, where, "copied")
 
 
 def _tee(program: ProgramRun, where: Where) -> Iterator[Effect]:

@@ -17,6 +17,7 @@ from toolguard_engine.effects.facts import places
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.landings.checked_out_files import working_tree
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.layers.self_protection import gateway_releases, service_environment
 from toolguard_engine.layers.self_protection.scene import (
@@ -99,7 +100,7 @@ def _changed(scene: CommandScene) -> Iterator[ProtectionFinding]:
 
 def _is_found(scene: CommandScene) -> bool:
     """Whether the command searches for the gateway's code, and changes something that may be it."""
-    changes = [run for run in scene.runs if run.name in _CHANGERS]
+    changes = [run for run in scene.runs if manual_catalogue.kind(run.name) in _CHANGERS]
     unknown = bool(scene.writers) or any(run in scene.takers or "find" in run.via for run in changes)
     if _RESOLVED.search(scene.text) and (unknown or any(code.has(_CODE_WRITES) for _, code in scene.codes)):
         return True
@@ -114,7 +115,10 @@ def _explores(run: ProgramRun) -> bool:
     if not end or "explore" not in run.words.texts or not any(map(_NAMED.search, run.argv)):
         return False
     behind = run.argv[end + 1 :]
-    return any(base(word) in _CHANGERS or base(word) in SHELLS or is_interpreter(base(word)) for word in behind)
+    return any(
+        manual_catalogue.kind(base(word)) in _CHANGERS or base(word) in SHELLS or is_interpreter(base(word))
+        for word in behind
+    )
 
 
 def _patched(run: ProgramRun) -> str:
