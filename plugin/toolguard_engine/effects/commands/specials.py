@@ -37,8 +37,15 @@ from toolguard_engine.effects.syntax.project_files import makefile
 
 def _shell(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
     """`sh`: runs the text after `-c`, or its standard input. If an option is unknown, what it runs by any reading."""
-    feeds = [_shell_by(words, walk, program, state) for words in program.readings or (program.words,)]
+    different = {_started(words): words for words in reversed(program.readings or (program.words,))}
+    feeds = [_shell_by(words, walk, program, state) for words in different.values()]
     return feeds[0] if len(feeds) == 1 else together(feeds, exact=False)
+
+
+def _started(words: CommandWords) -> tuple[object, ...]:
+    """What a reading starts. Those that start the same are walked once: else nested shells would multiply the work."""
+    named = tuple(word.at for word in words.named("script", "loads"))
+    return (words.has("-c") or (words.has("-s") and "fed"), words.operands[:1], named)
 
 
 def _shell_by(words: CommandWords, walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
