@@ -44,14 +44,14 @@ from toolguard_engine.effects.languages.script_tokens import (
 )
 
 _PREFIXES = frozenset({"!", "-", "+", "~", "...", "\\", "&", "*", "++", "--", "@", "?", "%"})
-_PREFIX_WORDS = word_set(
+PREFIX_WORDS = word_set(
     "new await typeof void delete yield throw not my our local state async defined return const let var echo print puts p"
     " say else elif then do try begin if unless while until case when export default in and or global static public"
     " private protected readonly declare set to abstract override scalar param"
 )
 _BINARY = word_set("+ - * / % == != === !== < > <= >= & | ^ << <<~ =~ !~ <=> .. ... ** && || ?? // . x & ~")
 _TYPES = frozenset({"as", "satisfies"})
-_INLINE = word_set(
+INLINE = word_set(
     "if while switch unless until elsif elseif with catch do else try finally begin then end export default case BEGIN END"
     " ensure rescue when loop tell declare async"
 )
@@ -94,7 +94,7 @@ class ScriptReader(CommandReader):
             handler = STATEMENTS.get(token.text)
             if handler is not None and (found := handler(self, at, end)) >= 0:
                 return None, found
-            if token.text in _INLINE:
+            if token.text in INLINE:
                 return None, at + 1
             if (found := self.method(at, end)) >= 0:
                 return None, found
@@ -240,7 +240,7 @@ class ScriptReader(CommandReader):
             token = tokens[at]
             if (token.kind == "sign" and token.text in _PREFIXES) or (
                 token.kind == "name"
-                and token.text in _PREFIX_WORDS
+                and token.text in PREFIX_WORDS
                 and token.text not in run.names
                 and not self._called(at, end)
             ):
@@ -301,7 +301,7 @@ class ScriptReader(CommandReader):
 
     def named(self, token: Token, at: int, end: int) -> tuple[Value, int]:
         name, run = token.text, self.run
-        if name in ("function", "sub", "fn", "def") and name not in run.names:
+        if name in ("fn", run.syntax.function) and name not in run.names:
             if name == "fn":
                 close = self.tokens[at + 1].match if self.is_sign(at + 1, end, "(") else -1
                 if self.is_sign(close + 1, end, "=>"):

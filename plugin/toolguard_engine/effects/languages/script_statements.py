@@ -100,6 +100,9 @@ def _imported(reader: CallReader, at: int, end: int) -> int:
 
 
 def _named_function(reader: CallReader, at: int, end: int) -> int:
+    """A word of another language may be a call, whose arguments run: `def(run())`."""
+    if reader.tokens[at].text != reader.run.syntax.function:
+        return -1
     if (at + 1 < end and reader.tokens[at + 1].kind == "name") or reader.is_sign(at + 1, end, "*", "(", "{"):
         return reader.function(at, end)[1]
     return -1

@@ -42,7 +42,7 @@ class Syntax(msgspec.Struct, frozen=True):
     (values are filled in), `command`, or empty; `lines`: whether a line end ends a statement; `concat`: the signs that join
     texts; `patterns`: whether `/` may begin a regular expression; `quotes`: words that do; `ends`: whether `end` closes
     blocks; `bare`: whether arguments need no parentheses; `filled`: how what is filled into a text begins; `operators`:
-    names that are operators."""
+    names that are operators; `function`: the word that begins one."""
 
     comment: str
     single: str = "text"
@@ -58,6 +58,7 @@ class Syntax(msgspec.Struct, frozen=True):
     marks: str = "\"'`"
     filled: str = ""
     operators: frozenset[str] = frozenset()
+    function: str = "function"
     names: str = r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+"
 
 
@@ -74,13 +75,13 @@ PERL = Syntax(
     filled=(
         r"(?<!\\)(?:\$\{?\w++(?>(?:::\w++)*)\}?(?>(?:(?:->)?(?:\[[^\]\n]{1,40}\]|\{[^}\n]{1,40}\}))*)|@\{\[|@\{|@\w++|\$\{)"
     ),
-    operators=frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}),
+    operators=frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}), function="sub",
 )  # fmt: skip
 RUBY = Syntax(
     r"#[^\n]*+", single="raw", double="fills", back="command", lines=True, concat=frozenset({"+", "/", "<<"}),
     patterns=True, quotes=r"%[qQxwWiIr]?(?=[\[({<|!/])", ends=True, bare=True,
     names=r"[@$]{0,2}+[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+[?!]?(?!=)|[@$]{0,2}+[A-Za-z_]\w*+",
-    filled=r"(?<!\\)#\{", operators=frozenset({"and", "or"}),
+    filled=r"(?<!\\)#\{", operators=frozenset({"and", "or"}), function="def",
 )  # fmt: skip
 PHP = Syntax(
     r"//[^\n]*+|#(?!\[)[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)|<\?(?:php|=)?|\?>", single="raw", double="fills", back="command",
