@@ -188,8 +188,17 @@ _SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rai
 def is_script(program: ProgramRun) -> bool:
     """Whether a script or module is named, so that standard input is data and not code."""
     found = readings(program)
-    named = bool(found[0].texts) or all(any(each.entry.role in _RUN for each in words.given) for words in found)
-    return named and "-" not in program.argv[1:]
+    first, *more = found if any(name[:2] != "--" for name in found[0].unknown) else found[:1]
+    named = bool(first.texts) and all(map(_names_code, more))  # unknown letters often take a value, unknown words seldom
+    return (named or all(map(_has_code, found))) and "-" not in program.argv[1:]
+
+
+def _names_code(words: CommandWords) -> bool:
+    return bool(words.texts) or _has_code(words)
+
+
+def _has_code(words: CommandWords) -> bool:
+    return any(each.entry.role in _RUN for each in words.given)
 
 
 _RUN = frozenset({"module", "script"})
