@@ -13,7 +13,7 @@ from types import ModuleType
 from tables import each_row
 
 READERS = {
-    "effects/commands": 6,
+    "effects/commands": 7,
 }
 OPTION_SETS = {
     "effects/commands": 3,

@@ -39,6 +39,9 @@ export class Reports {
   #waiting;
   #sending = false;
 
+  /** Whether `send` was called since the last round began. */
+  #asked = false;
+
   /**
    * @param {Pick<import("./engine.mjs").Engine, "ask">} engine
    * @param {Waiting} [waiting]
@@ -85,17 +88,26 @@ export class Reports {
 
   /** Sends the waiting reports one after another, as long as the engine answers. */
   async send() {
+    this.#asked = true;
     if (this.#sending) return;
     this.#sending = true;
     try {
-      const { reports } = this.#waiting;
-      for (let report = reports[0]; report; report = reports[0]) {
-        const answer = await this.#engine.ask(report, LIMIT_MS);
-        if (answer === null || answer.late) return; // silence, or it ended first: sent again when the engine is ready
-        if (reports[0] === report) reports.shift();
+      // An engine may get ready while what an earlier one did not answer is still waited for: then it gets that, too.
+      while (this.#asked) {
+        this.#asked = false;
+        await this.#sendAll();
       }
     } finally {
       this.#sending = false;
+    }
+  }
+
+  async #sendAll() {
+    const { reports } = this.#waiting;
+    for (let report = reports[0]; report; report = reports[0]) {
+      const answer = await this.#engine.ask(report, LIMIT_MS);
+      if (answer === null || answer.late) return; // silence, or it ended first: sent again when the engine is ready
+      if (reports[0] === report) reports.shift();
     }
   }
 }

@@ -10,6 +10,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.commands import code_commands, code_sources, interpreters
 from toolguard_engine.effects.commands.effects import PROGRAMS, effects
 from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts import sql_statements
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import code_methods, sql
@@ -201,12 +202,12 @@ STATEMENTS = {
 
 @each_row(("statement", "expected"), STATEMENTS.values(), ids=STATEMENTS.keys())
 def test_what_a_statement_changes(statement: str, expected: set[str]) -> None:
-    assert sql.flags(statement) == expected
+    assert sql_statements.flags(statement) == expected
 
 
 def test_strings_and_comments_are_data() -> None:
     text = "UPDATE c SET a = 'a; DROP b' -- x; y\n/* z; */ WHERE e;\n\n SELECT 1; DROP  d;"
-    assert list(sql.statements(text)) == ["UPDATE c SET a = '' WHERE e", "DROP d"]
+    assert list(sql_statements.statements(text)) == ["UPDATE c SET a = '' WHERE e", "DROP d"]
 
 
 WAYS = {

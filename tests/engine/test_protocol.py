@@ -100,7 +100,7 @@ REFUSED: list[tuple[bytes, int | None, str]] = [
     (b'{"id":7,"type":"judge","tool":{}}', 7, "Expected `str`, got `object` - at `$.tool`"),
     (b'{"id":7,"type":"judge","tool":"' + b"x" * 100_001 + b'"}', 7, "Expected `str` of length <= 100000 - at `$.tool`"),
     (b'{"id":7,"type":"message","calls":[{}]}', 7, "Object missing required field `tool` - at `$.calls[0]`"),
-    (b'{"id":7,"type":"judge","tool":"\xff"}', 7, "can't decode byte 0xff"),
+    (b'{"id":7,"type":"judge","tool":"\xff"}', 7, "UTF-8"),
     (b'{"id":7,"type":"judge","tool":"a\0"}', 7, "JSON is malformed: invalid character"),
     (b'{"id":7,"type":"judge","tool":"a","native":"yes"}', 7, "Expected `bool`, got `str` - at `$.native`"),
     (b'{"id":7,"type":"judge","tool":"a","request":1.5}', 7, "Expected `int`, got `float` - at `$.request`"),
@@ -117,7 +117,7 @@ def test_refused(line: bytes, question: int | None, reason: str) -> None:
     with pytest.raises(ProtocolError) as caught:
         decode(line)
     assert caught.value.leading.id == question
-    assert reason in str(caught.value)
+    assert reason.lower() in str(caught.value).lower()  # msgspec 0.22 writes utf-8
 
 
 def test_deep_nesting_is_refused_with_its_id() -> None:

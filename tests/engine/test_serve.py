@@ -100,7 +100,7 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
 
 
 BAD_LINES: list[tuple[str, bytes, int | None, str]] = [
-    ("utf-8", b'{"id":7,"type":"judge","tool":"\xff\xfe"}', 7, "can't decode"),
+    ("utf-8", b'{"id":7,"type":"judge","tool":"\xff\xfe"}', 7, "UTF-8"),
     ("bytes", b"\xff\xfe\xfd", None, "malformed"),
     ("nul", b'{"id":7,"type":"judge","tool":"a\0b"}', 7, "malformed"),
     ("nuls", b"\0\0\0", None, "malformed"),
@@ -127,7 +127,7 @@ def test_a_bad_line_is_answered_with_an_error(talk: Talk, line: bytes, question:
     talk.raw(line + b"\n")
     answer = talk.read()
     assert (answer["type"], answer["id"]) == ("error", question)
-    assert reason in answer["error"]
+    assert reason.lower() in answer["error"].lower()  # msgspec 0.22 writes utf-8
     assert len(answer["error"]) <= 300
     talk.assert_alive()
 

@@ -53,6 +53,24 @@ test("what an engine did not hear because it was ended while it worked is told t
   assert.deepEqual(numbers(engine), [1]);
 });
 
+test("an engine that is ready before the answer of the one before it is settled gets what that one did not hear", async () => {
+  /** @type {number[]} */
+  const asked = [];
+  /** @type {(answer: any) => void} */
+  let settle = () => undefined;
+  /** @type {ConstructorParameters<typeof Reports>[0]["ask"]} */
+  const ask = (message) => {
+    asked.push(Number(message.number));
+    return asked.length > 1 ? Promise.resolve({ type: "pong" }) : new Promise((resolve) => (settle = resolve));
+  };
+  const reports = new Reports({ ask });
+  reports.add({ number: 1 });
+  await reports.send();
+  settle(null);
+  await turn();
+  assert.deepEqual(asked, [1, 1]);
+});
+
 test("what nobody heard is told again when somebody listens, in order and once", async () => {
   const engine = new Silent();
   const reports = new Reports(engine);
