@@ -27,7 +27,7 @@ export class Answerer {
   /**
    * @param {Logger} logger
    * @param {() => any} config of the gateway
-   * @param {(config: any, told?: (event: any) => void) => Promise<{ request: Function, end: () => unknown }>} [connect]
+   * @param {(config: any, onEvent?: (event: any) => void) => Promise<{ request: Function, end: () => unknown }>} [connect]
    */
   constructor(logger, config, connect = connected) {
     this.#logger = logger;
@@ -75,11 +75,11 @@ export class Answerer {
     const asked = new Promise((done) => (take = done));
     const isIt = (/** @type {any} */ { request } = {}) =>
       request?.toolCallId === id && request.sessionKey === session && request.command === command;
-    const told = (/** @type {any} */ event) => event?.event === "exec.approval.requested" && isIt(event.payload) && take(event.payload);
+    const onEvent = (/** @type {any} */ event) => event?.event === "exec.approval.requested" && isIt(event.payload) && take(event.payload);
     /** @type {{ request: Function, end: () => unknown } | undefined} */
     let client;
     try {
-      client = await this.#connect(this.#config(), told);
+      client = await this.#connect(this.#config(), onEvent);
       const open = promptsOf(await client.request("exec.approval.list", {})).find(isIt);
       if (open) take(open);
       const found = await Promise.race([asked, ended, pause(REVIEW_MS)]);
@@ -101,16 +101,16 @@ function promptsOf(listed) {
 
 /**
  * @param {any} config
- * @param {(event: any) => void} [told] of what the gateway sends by itself
+ * @param {(event: any) => void} [onEvent] of what the gateway sends by itself
  */
-async function connected(config, told) {
+async function connected(config, onEvent) {
   const sdk = createRequire(realpathSync(process.argv[1] ?? ""))(SDK);
   /** @type {any} */
   let client;
   const ready = new Promise((done, failed) => {
     setTimeout(() => failed(new Error("the gateway did not answer")), LIMIT_MS).unref?.();
     sdk.createOperatorApprovalsGatewayClient({
-      config, clientDisplayName: "toolguard", onEvent: told, onHelloOk: done, onConnectError: failed,
+      config, clientDisplayName: "toolguard", onEvent, onHelloOk: done, onConnectError: failed,
       onClose: (/** @type {number} */ code, /** @type {string} */ reason) => failed(new Error(`closed (${code}): ${reason}`)),
     }).then((/** @type {any} */ made) => ((client = made), sdk.startGatewayClientWhenEventLoopReady(client, { clientOptions: {} }))).catch(failed);
   });

@@ -15,9 +15,9 @@ from toolguard_engine.server import call_preview
 def test_every_kind_and_flag_has_words() -> None:
     assert set(effect_words.VERBS) <= KINDS
     assert set(effect_words.NOTES) <= FLAGS
-    told = {effect_words.text(kind, "", ()) for kind in KINDS}
-    assert len(told) == len(KINDS), "no two kinds read alike"
-    assert {words for words in told if not words or "-" in words.replace("well-known", "") or words.endswith(":")} == set()
+    texts = {effect_words.text(kind, "", ()) for kind in KINDS}
+    assert len(texts) == len(KINDS), "no two kinds read alike"
+    assert {words for words in texts if not words or "-" in words.replace("well-known", "") or words.endswith(":")} == set()
     assert {flag for flag in FLAGS if "-" in effect_words.text("delete", "x", (flag,))} == set()
 
 

@@ -277,20 +277,23 @@ def test_the_manual_has_all_options_of_the_installed_program(program: str) -> No
     command, parse = HELPS[program]
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
-    told = {name: valued for name, valued in parse(_help(*command)).items() if name not in _EXAMPLES.get(program, ())}
-    if not told:
+    printed = {name: valued for name, valued in parse(_help(*command)).items() if name not in _EXAMPLES.get(program, ())}
+    if not printed:
         pytest.skip(f"{command[0]} has another help text")
     manual = manual_catalogue.manual(program)
     assert manual is not None
     known = manual.known({"aws": "s3 sync", "restic": "backup"}.get(program, ""))
     switches = manual.form == "switches"
-    missing = [name for name in told if name not in known and not (switches and any(key.startswith(name) for key in known))]
+    others = [name for name in printed if name not in known]
+    missing = [name for name in others if not (switches and any(key.startswith(name) for key in known))]
     assert missing == []
     if not switches:
         takes = {
-            name: known[name].takes in ("value", "number", "many") for name in told if name not in _OPTIONAL.get(program, ())
+            name: known[name].takes in ("value", "number", "many")
+            for name in printed
+            if name not in _OPTIONAL.get(program, ())
         }
-        assert takes == {name: told[name] for name in takes}
+        assert takes == {name: printed[name] for name in takes}
 
 
 def test_the_options_of_a_verb_may_take_its_own_words() -> None:

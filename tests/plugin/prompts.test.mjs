@@ -248,10 +248,10 @@ describe("the gateway's own question about a command that a person has approved"
     /** @type {any[]} */
     const requests = [];
     const logger = { debug() {}, info() {}, error() {}, warn() {} };
-    const answerer = new Answerer(logger, () => ({}), async (_, told) => ({
+    const answerer = new Answerer(logger, () => ({}), async (_, onEvent) => ({
       request: async (/** @type {string} */ method, /** @type {any} */ params) => {
         requests.push([method, params]);
-        for (const payload of later) told?.({ event: "exec.approval.requested", payload });
+        for (const payload of later) onEvent?.({ event: "exec.approval.requested", payload });
         return method === "exec.approval.list" ? listed : {};
       },
       end: () => requests.push(["end"]),

@@ -14,7 +14,7 @@ from typing import Any
 from toolguard_cli.rig import downloads
 from toolguard_cli.rig.private_home import Home
 from toolguard_cli.system.errors import UserError
-from toolguard_engine.host.setting_schemas import ANY, OPEN, SettingSchema
+from toolguard_engine.host.setting_schemas import ANY, SettingSchema
 
 LEFT_OUT = ("channels", "plugins")
 LIMIT_SECONDS = 300
@@ -97,7 +97,7 @@ def _either(found: list[SettingSchema]) -> SettingSchema:
     return SettingSchema(
         "".join(sorted({letter for each in found for letter in each.types})),
         choices,
-        {name: _either([each.of(name) or SettingSchema(OPEN) for each in objects if each.of(name)]) for name in names},
+        {name: _either([each.of(name) or SettingSchema() for each in objects if each.of(name)]) for name in names},
         _either([each.others for each in objects if each.others]) if any(each.others for each in objects) else None,
         _either([each.items or SettingSchema() for each in lists]) if lists else None,
     )

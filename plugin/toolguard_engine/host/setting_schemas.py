@@ -18,7 +18,6 @@ from toolguard_engine import packaged
 
 MADE = "setting_schemas.json"
 ANY = ""
-OPEN = ANY
 MAX_VALUES = 2_000
 MAX_NAMES_SHOWN = 12
 _WORDS = {"s": "text", "n": "a number", "b": "true or false", "o": "an object", "a": "a list", "z": "null"}
@@ -40,17 +39,28 @@ class SettingSchema(msgspec.Struct, array_like=True, omit_defaults=True):
         return self.names.get(name, self.others)
 
 
+def load() -> None:
+    """Reads what the releases say, and the type that it is decoded into."""
+    _releases()
+    msgspec.json.Decoder(SettingSchema)
+
+
 @cache
-def bundled() -> dict[str, SettingSchema]:
-    """The whole config, by release."""
-    return msgspec.json.decode((packaged.FOLDER / MADE).read_bytes(), type=dict[str, SettingSchema])
+def whole(release: str) -> SettingSchema:
+    """The whole config of a release, decoded when it is first asked for: few calls change the config. Raises `KeyError` if
+    the release is not known."""
+    return msgspec.json.decode(_releases()[release], type=SettingSchema)
 
 
 def refusal(release: str, path: Sequence[str], value: Any) -> str:
     """Why this release refuses a setting with this value; empty if it may accept it."""
-    own = bundled().get(release)
-    reason = _reason(own, path, value) if own is not None else ""
-    return reason if reason and all(_reason(each, path, value) for each in bundled().values()) else ""
+    reason = _reason(whole(release), path, value) if release in _releases() else ""
+    return reason if reason and all(_reason(whole(each), path, value) for each in _releases()) else ""
+
+
+@cache
+def _releases() -> dict[str, msgspec.Raw]:
+    return msgspec.json.decode((packaged.FOLDER / MADE).read_bytes(), type=dict[str, msgspec.Raw])
 
 
 def _reason(schema: SettingSchema, path: Sequence[str], value: Any) -> str:

@@ -37,7 +37,7 @@ def load() -> None:
     key_owners.services()
     started_places.bundled()
     path_repairs.bundled()
-    setting_schemas.bundled()
+    setting_schemas.load()
     database.migrations()
     prices.listed()
     for encoding in ("utf-16-le", "utf-16-be"):

@@ -30,7 +30,7 @@ MAX_PROGRAMS = 300
 
 _COPIERS = frozenset().union(*map(manual_catalogue.aliases, ("cp", "mv", "install")))
 _FEEDERS = frozenset({"cat", "tee", "sponge"})
-_REWRITERS = jq_programs.PROGRAMS | {"sed", "gsed", "awk", "gawk", "mawk", "nawk"}
+_REWRITERS = jq_programs.PROGRAMS | program_catalogue.programs("sed", "awk")
 """Programs that print a file in other words: the text that is known of it is only what may be in it."""
 
 _OUTPUT = frozenset({"", "1"})
