@@ -23,8 +23,11 @@ _META = {
         r"\.(?:tables|schema|indexes|indices|databases|dbinfo|headers? on|mode \w{1,12})(?: [\w%]{1,60})?"
     ),
 }
-_BEFORE_BRACKET = lazy_re.compile(r"([\w.\"`\]]{1,200})\s{0,200}\(")
+_PART = r"[\w.\"`\]]"
+_BEFORE_BRACKET = lazy_re.compile(rf"(?<!{_PART})({_PART}{{1,200}}+)\s{{0,200}}+\(")
 """The whole name, also if it is in quotes or one of a schema: others can define a function `x.length`."""
+_LONG_NAME = lazy_re.compile(rf"(?<!{_PART}){_PART}{{201}}")
+"""One that is longer is not found by that pattern, which begins at the first letter of a name and nowhere else in it."""
 _HARMLESS = word_set(
     "and as any all between by case distinct else except exists filter from having in intersect join not on or order "
     "over partition select then union using values when where with is like limit abs avg cast ceil ceiling "
@@ -117,6 +120,8 @@ def _is_query(statement: str, name: str) -> bool:
     if _OF_PEOPLE.search(low) and (_EVERYTHING.search(low) or (name == "psql" and _has_rows(low))):
         return False
     if name == "sqlite3" and _TABLES_OF_FILES.search(low):
+        return False
+    if _LONG_NAME.search(low):
         return False
     return all(each in _HARMLESS for each in _BEFORE_BRACKET.findall(low))
 
