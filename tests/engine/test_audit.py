@@ -5,7 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -372,6 +373,23 @@ def appending(state: Path, seat: int, times: int, seen: Event) -> None:
         if number == times // 2:
             seen.wait()
         log.append([event(number, id=f"{seat}-{number}")])
+
+
+def test_a_line_that_is_being_written_is_no_damage(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.append([event(1), event(2)])
+    lines = log.path.read_bytes().splitlines(keepends=True)
+
+    @contextmanager
+    def writing(path: Path) -> Iterator[None]:
+        """The writer has the lock, and goes on when somebody waits for it."""
+        with path.open("ab") as file:
+            file.write(lines[1][20:])
+        yield
+
+    log.path.write_bytes(lines[0] + lines[1][:20])
+    assert log.verify().error != ""
+    monkeypatch.setattr(audit_log, "lock", writing)
+    assert log.verify() == Verification(2)
 
 
 @pytest.mark.usefixtures("patient_locks")

@@ -204,11 +204,16 @@ def clear_leftovers(path: Path) -> None:
         left.unlink(missing_ok=True)
 
 
+def lock_file(path: Path) -> Path:
+    """The file by which `path` is locked."""
+    return path.with_name(f"{path.name}.lock")
+
+
 @contextmanager
 def lock(path: Path, *, patient: bool = True, seconds: float | None = None) -> Iterator[None]:
     """The lock that belongs to `path`. Raises `StoreError`; without `patient` it does not wait, otherwise for `seconds`, by
     default `LOCK_SECONDS`."""
-    beside = path.with_name(f"{path.name}.lock")
+    beside = lock_file(path)
     try:
         atomic.make_folder(path.parent)
     except (OSError, ValueError) as error:

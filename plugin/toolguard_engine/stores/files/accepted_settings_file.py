@@ -29,7 +29,7 @@ from toolguard_engine.config.strictness import ORDERS, PLUGIN, EffectiveSettings
 from toolguard_engine.stores import atomic, audit_log, signing_key
 from toolguard_engine.stores.accepted_settings import AcceptedState, ChangedMeanwhile, Log, Notice, new_value
 from toolguard_engine.stores.files import engine_files, signing_key_file
-from toolguard_engine.stores.locked import Busy, LockedFile, StoreError, unusable
+from toolguard_engine.stores.locked import Busy, LockedFile, StoreError, lock_file, unusable
 from toolguard_engine.stores.state_files import ACCEPTED_SETTINGS as NAME
 from toolguard_engine.wording import printable
 
@@ -177,7 +177,7 @@ class AcceptedSettings:
 
     def _lock_is_there(self) -> bool:
         """The lock is made after the first file and never removed: if it exists, there was a file."""
-        return os.path.lexists(self.path.with_name(f"{NAME}.lock"))
+        return os.path.lexists(lock_file(self.path))
 
     def _is_first(self, value: _File) -> bool:
         """Writes the first file, without a lock. False if another process has made one meanwhile."""

@@ -30,7 +30,7 @@ from toolguard_engine.stores import atomic as files
 from toolguard_engine.stores import signing_key, system_calls
 from toolguard_engine.stores.audit_log import LOST, REMOVED, TORN, UNSIGNED, AuditEvent, Verification, when
 from toolguard_engine.stores.files import signing_key_file
-from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
+from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock, lock_file
 from toolguard_engine.stores.state_files import AUDIT_HEAD as HEAD
 from toolguard_engine.stores.state_files import AUDIT_LOG as NAME
 from toolguard_engine.wording.visible_text import replaced
@@ -43,9 +43,6 @@ HEAD_BYTES = 256
 and lies within one sector of the disk."""
 TAIL = 64 * 1024
 FIRST = "0" * 64
-ATTEMPTS = 3
-"""How often `verify` reads a log that grows meanwhile."""
-
 NOT_LINKED = "it does not follow the previous line: lines were removed, added or moved"
 _HASH = lazy_re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _ID = lazy_re.compile(rb'"id":"([^"\\]{1,100})"')
@@ -238,19 +235,14 @@ class AuditLog:
         if odd := self.odd():
             raise StoreError(f"{odd[0]} is not a file")
         try:
-            for _ in range(ATTEMPTS):
-                before = self._state()
-                found = self._verify()
-                if not found.error or self._state() == before:
-                    break
+            found = self._verify()
+            if found.error and lock_file(self.path).exists():
+                # Of what another process is writing, a part may be seen, also while nothing goes on: it waits for the disk.
+                with suppress(StoreError), lock(self.path):
+                    found = self._verify()
         except OSError as error:
             raise StoreError(f"{error.filename or self.path}: {error.strerror or error}") from error
         return found
-
-    def _state(self) -> list[tuple[str, int, int, int]]:
-        """Changes if another process wrote meanwhile."""
-        found = [(path.name, path.stat()) for path in [*self.files(), self._head] if path.exists()]
-        return [(name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in found]
 
     def _verify(self) -> Verification:
         head = files.read_bounded(self._head, MAX_HEAD_BYTES) if self._head.exists() else None

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine.stores import atomic
-from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError, lock, unusable
+from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError, lock, lock_file, unusable
 from toolguard_engine.stores.notifications import Notification, ReadUpTo, State, TargetHealth
 from toolguard_engine.stores.state_files import NOTIFICATIONS as NAME
 from toolguard_engine.stores.transactions import transaction
@@ -93,7 +93,7 @@ class NotificationOutbox:
         return lock(self.path, patient=False)
 
     def has_sender(self) -> bool:
-        if not self.path.with_name(f"{self.path.name}.lock").exists():
+        if not lock_file(self.path).exists():
             return False
         try:
             with self.sending():
