@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from itertools import dropwhile, pairwise
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -20,7 +19,6 @@ from toolguard_engine.effects.commands import (
 )
 from toolguard_engine.effects.commands.change_walk import STDIN
 from toolguard_engine.effects.commands.file_lines import fixed_lines, run_lines
-from toolguard_engine.effects.commands.list_runners import MAX_GIVEN
 from toolguard_engine.effects.commands.program_walk import ASSIGNMENT
 from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.commands.walk_state import EVERY
@@ -158,30 +156,9 @@ def _git(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | No
         return walk.inner(("git", *given, *words), replace(program, assigns=()), _without(state, git_variables.NAMES))
     project_programs.hooks(walk, program, state)
     linked_repositories.linked(walk, program, state)
-    spelled = " ".join(program.argv)
-    if (
-        _GIT_RUNS.isdisjoint(program.argv)
-        and "-O" not in spelled
-        and "--open" not in spelled
-        and "-filter" not in spelled
-        and "--exec=" not in spelled
-    ):
-        return None
-    for text in _git_texts(program.argv):
+    texts = (text for words in program.readings for text in _git_texts(words, program.argv))
+    for text in dict.fromkeys(texts):
         walk.inner_text(text, replace(program, piped=False, stdin=None), state.fork("git"))
-    return None
-
-
-def _options_with_commands(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
-    prefixes = _COMMAND_OPTIONS[program.name]
-    for at, word in enumerate(program.argv):
-        for prefix in prefixes:
-            if word == prefix.rstrip("=") and at + 1 < len(program.argv):
-                walk.inner_text(program.argv[at + 1].removeprefix(":").removeprefix("!"), program, state.fork(program.name))
-            elif word.startswith(prefix) and len(word) > len(prefix) and prefix.endswith(("=", "!")):
-                walk.inner_text(word[len(prefix) :], program, state.fork(program.name))
-    if program.name == "expect":
-        walk.code(program, state)
     return None
 
 
@@ -196,6 +173,22 @@ def _manual_commands(walk: Walk, program: ProgramRun, state: ShellState) -> Stdi
     given = (each for words in program.readings for each in words.given if each.valued)
     for text in dict.fromkeys(each.value.text for each in given if each.entry.role == "remote-command"):
         walk.inner_text(text, program, state.elsewhere("ssh"))
+    return None
+
+
+def _less(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    """`less +!COMMAND FILE`: keys that are typed first."""
+    for word in program.words.texts:
+        if word.startswith("+!"):
+            walk.inner_text(word[2:], program, state.fork("less"))
+    return None
+
+
+def _expect(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
+    """Code in Tcl, whose commands look like those of a shell."""
+    for value in program.words.values("-c"):
+        walk.inner_text(value.text, program, state.fork("expect"))
+    walk.code(program, state)
     return None
 
 
@@ -251,34 +244,27 @@ def _without(state: ShellState, names: tuple[str, ...]) -> ShellState:
     return inner
 
 
-_GIT_RUNS = frozenset({"-c", "-x", "--exec", "--extcmd", "foreach", "run"})
-"""Words of git, one of which is present if it runs another program."""
+def _git_texts(words: CommandWords, argv: tuple[str, ...]) -> Iterator[str]:
+    """Commands that git itself runs, by one reading of its words."""
+    for each in words.given:
+        if each.entry.role == "command" and each.value.text:
+            yield each.value.text
+        elif each.entry.role == "setting":
+            yield from _set_commands(*each.value.text.partition("=")[::2])
+    if words.operands and words.roles and words.roles[0][0] == "command":
+        rest = argv[words.operands[0].at :]
+        yield " ".join(rest) if words.verb == "submodule foreach" else " ".join(map(_quoted, rest))
 
 
-def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
-    """Commands that git itself runs."""
-    for at, word in enumerate(argv):
-        value = argv[at + 1] if at + 1 < len(argv) else ""
-        if word == "-c" and re.match(r"alias\.[\w.-]{1,80}=", value):
-            text = value.partition("=")[2]
-            yield text[1:] if text.startswith("!") else f"git {text}"
-        elif word == "-c" and "=" in value:
-            if command := tool_scripts.git_setting(*value.split("=", 1)):
-                yield command
-        elif (word in ("-x", "--exec") and "rebase" in argv[:at]) or (
-            word in ("-x", "--extcmd") and "difftool" in argv[:at]
-        ):
-            yield value
-        elif word.startswith("--exec=") and "rebase" in argv[:at]:
-            yield word[7:]
-        elif word == "foreach" and "submodule" in argv[:at]:
-            yield " ".join(dropwhile(lambda each: each in ("--recursive", "--quiet"), argv[at + 1 :]))
-        elif word == "run" and "bisect" in argv[:at]:
-            yield " ".join(_quoted(each) for each in argv[at + 1 :])
-        elif word.startswith(("-O", "--open-files-in-pager=")) and "grep" in argv[:MAX_GIVEN]:
-            yield word.removeprefix("-O").removeprefix("--open-files-in-pager=")
-        elif re.fullmatch(r"--(?:env|tree|index|parent|msg|commit|tag-name)-filter", word):
-            yield value
+def _set_commands(name: str, value: str) -> Iterator[str]:
+    """The command in `git -c NAME=VALUE`."""
+    if _ALIAS.fullmatch(name):
+        yield value[1:] if value.startswith("!") else f"git {value}"
+    elif command := tool_scripts.git_setting(name, value):
+        yield command
+
+
+_ALIAS = lazy_re.compile(r"alias\.[\w.-]{1,80}")
 
 
 def _make(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
@@ -303,16 +289,9 @@ def _quoted(word: str) -> str:
     )
 
 
-_COMMAND_OPTIONS = {
-    "man": ("-P=", "--pager="), "less": ("+!",), "split": ("--filter=",), "sort": ("--compress-program=",),
-    "expect": ("-c=",),
-    "mapfile": ("-C=",), "readarray": ("-C=",), "compgen": ("-C=",), "complete": ("-C=",),
-}  # fmt: skip
-
-
 def _array(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     shell_builtins.note_lines(walk, program)
-    return _options_with_commands(walk, program, state)
+    return _manual_commands(walk, program, state)
 
 
 _RARER = program_catalogue.programs("rare_interpreter")
@@ -320,7 +299,6 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(program_catalogue.programs("sourcer"), _source),
     **dict.fromkeys(program_catalogue.programs("scheduler"), _scheduled),
-    **dict.fromkeys(_COMMAND_OPTIONS, _options_with_commands),
     **dict.fromkeys(manual_catalogue.doing("runs"), _manual_commands),
     **dict.fromkeys(program_catalogue.programs("editor_with_commands"), _editor),
     **dict.fromkeys(_RARER, _interpreted),
@@ -333,6 +311,8 @@ SPECIALS: dict[str, Special] = {
     **project_programs.PROGRAMS,
     **watchers.PROGRAMS,
     EVERY: runners.ran,
+    "expect": _expect,
+    "less": _less,
     "open": _open,
     "git": _git,
 }

@@ -15,7 +15,6 @@ from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.place_globs import GLOB
-from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.syntax.expand import ShellState
 
 MAX_WORDS = 40
@@ -30,7 +29,6 @@ BY_ENDING = {
 
 _ENDING = lazy_re.compile(r"\.\w{1,4}\Z")
 _MODULE = lazy_re.compile(r"([A-Za-z_][\w.]{0,100})(?::[\w.()]{0,60})?")
-_RELOADS = frozenset({"--reload", "--debug", "dev", "watch", "--autoreload", "--dev", "runserver"})
 _ON_DEMAND = "**.py"
 """What a server that loads changed code may load."""
 
@@ -130,7 +128,7 @@ def _cargo_watch(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSou
 
 def _python_server(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """A server of a Python application, which is named as a module: `uvicorn app:app`."""
-    reloads = not _RELOADS.isdisjoint(program.argv)
+    reloads = any("reloads" in words.does or words.trait("reloads") for words in program.readings)
     with _Loop(walk, loops=reloads):
         for path in dict.fromkeys(_modules(program, state)):
             walk.inner(("python3", path), program, state.fork(program.name))
@@ -140,11 +138,12 @@ def _python_server(walk: Walk, program: ProgramRun, state: ShellState) -> StdinS
 
 
 def _modules(program: ProgramRun, state: ShellState) -> Iterator[str]:
-    given = [word for word in program.words.texts[:MAX_WORDS] if ":" in word]
-    given += [option_parser.value(program.argv, names) for names in (("--app", "-A"), ("-m",))]
+    readings = program.readings
+    given = [word for words in readings for word in words.texts[:MAX_WORDS] if ":" in word]
+    given += [value.text for words in readings for value in words.named("module")]
     variable = dict(program.assigns).get("FLASK_APP") or state.variables.get("FLASK_APP", "")
     given += [variable] if isinstance(variable, str) else []
-    for word in filter(None, given):
+    for word in filter(None, dict.fromkeys(given)):
         if (found := _MODULE.fullmatch(word.removesuffix(".py"))) is not None:
             yield f"{found[1].replace('.', '/')}.py"
     yield from (word for word in program.argv[1:MAX_WORDS] if word.endswith(".py"))

@@ -16,7 +16,7 @@ from toolguard_engine.effects.manuals import manual_form
 from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual
 
 MADE = "manuals.json"
-_NO_DEEDS = frozenset({"runs", "instructs", "reads-names"})
+_NO_DEEDS = frozenset({"runs", "instructs", "reads-names", "reloads"})
 """What may be said of a program whose manual does not say what it does with files."""
 
 
