@@ -14,6 +14,8 @@ from toolguard_engine.rules import packs
 
 HOST = Host("/home/ada", "/home/ada/.openclaw", "/home/ada/.openclaw/openclaw.json")
 GUARD = Guard(Config(), {}, HOST, packs.load())
+LABEL = "ai.openclaw.gateway"
+DROP_IN = "~/.config/systemd/user/openclaw-gateway.service.d/x.conf"
 SESSIONS = "~/.openclaw/agents/main/sessions"
 
 
@@ -66,7 +68,31 @@ def decision(call: str | dict[str, Any]) -> str:
         ("rm ~/.config/systemd/user/openclaw-backup.timer", "hold"),
         ("rm ~/.config/systemd/user/openclaw-gateway.service", "block"),
         ("rm ~/.config/systemd/user/openclaw-gateway-work.service", "block"),
-        ("rm ~/.config/systemd/user/openclaw-gateway.service.d/a-path.conf", "block"),
+        # what is set beside the unit, unless it decides which code runs
+        ("rm ~/.config/systemd/user/openclaw-gateway.service.d/a-path.conf", "hold"),
+        (f"printf '[Service]\\nUMask=0077\\n' > {DROP_IN}", "hold"),
+        (f"sed -i 's#v22.13.1#v22.14.0#' {DROP_IN}", "hold"),
+        (f"printf '[Service]\\nExecStart=\\nExecStart=/x\\n' > {DROP_IN}", "block"),
+        (f"printf '[Service]\\nEnvironment=NODE_OPTIONS=-r/x.js\\n' > {DROP_IN}", "block"),
+        (f"printf '[Service]\\nEnvironment=OPENCLAW_STATE_DIR=/x\\n' > {DROP_IN}", "block"),
+        ({"tool": "write", "params": {"path": DROP_IN, "content": "[Service]\nLimitCORE=0\n"}}, "hold"),
+        ({"tool": "write", "params": {"path": DROP_IN, "content": "[Service]\nExecStart=/x\n"}}, "block"),
+        ("rm ~/.config/environment.d/60.conf && systemctl --user unset-environment OPENCLAW_GATEWAY_TOKEN", "hold"),
+        # the gateway under its former name, of which nothing runs here
+        ("rm ~/.clawdbot", "hold"),
+        ("rm -rf ~/.clawdbot ~/.openclaw", "block"),
+        ("systemctl --user disable --now clawdbot-gateway.service", "hold"),
+        ("systemctl --user disable --now clawdbot-gateway openclaw-gateway", "block"),
+        # it is stopped and started again
+        ("systemctl --user kill -s USR1 openclaw-gateway", "allow"),
+        ("systemctl --user kill -s KILL openclaw-gateway", "block"),
+        (f"launchctl bootout gui/501/{LABEL}; launchctl bootstrap gui/501 ~/Library/LaunchAgents/{LABEL}.plist", "hold"),
+        (f"launchctl kickstart gui/501/{LABEL}; launchctl bootout gui/501/{LABEL}", "block"),
+        ("systemctl --user stop openclaw-gateway; sleep 2; systemctl --user start openclaw-gateway", "block"),
+        # a script that prints other words of a file
+        ("sed 's/=.*/=***/' ~/.openclaw/.env", "allow"),
+        ("sed 's/a/b/w /home/ada/.openclaw/toolguard/policy.json' x", "block"),
+        ("sed '1r /home/ada/.openclaw/toolguard/key' x", "block"),
         ("tee ~/Library/LaunchAgents/ai.openclaw.gateway.plist < x", "block"),
         ("systemctl --user unset-environment OPENCLAW_GATEWAY_TOKEN", "hold"),
         ("systemctl --user unset-environment OPENCLAW_GATEWAY_TOKEN OPENCLAW_STATE_DIR", "block"),

@@ -350,7 +350,8 @@ class _Trace:
             if output != NOT_KNOWN:
                 is_read = self._config.is_it(effect.target, program.cwd) and program.name != "sponge"
                 return ConfigContent(text="") if is_read and self._reads_config(program) else output
-            if self._times.count(path) == 1 and program.name not in _REWRITERS:
+            is_copy = program.name == "cat" and bool(program.words.texts)
+            if self._times.count(path) == 1 and program.name not in _REWRITERS and not is_copy:
                 return ConfigContent(text=self._written[path])
             return NOT_KNOWN
         text = self._contents[path].text if path in self._contents else self._config.text_of(path)

@@ -64,7 +64,7 @@ def edited(program: ProgramRun, text: str) -> str | None:
 def is_understood(program: ProgramRun) -> bool:
     """Whether its scripts only substitute, delete and insert: they open no file and run nothing."""
     try:
-        return not any(UNKNOWN in word for word in program.argv) and bool(list(_edits(program)))
+        return not any(UNKNOWN in word for word in program.argv) and bool(list(_edits(program, in_place=False)))
     except (_Unclear, ValueError, IndexError):
         return False
 
@@ -78,16 +78,18 @@ def replaced(pattern: str, new: str, text: str) -> str | None:
         return None
 
 
-def _edits(program: ProgramRun) -> Iterator[_Edit]:
-    scripts, extended = _scripts(program)
+def _edits(program: ProgramRun, *, in_place: bool = True) -> Iterator[_Edit]:
+    scripts, extended, changes = _scripts(program)
+    if in_place and not changes:
+        raise _Unclear
     for script in scripts:
         if len(script) > MAX_SCRIPT:
             raise _Unclear
         yield from _parsed(script, extended=extended, perl=program.name == "perl")
 
 
-def _scripts(program: ProgramRun) -> tuple[list[str], bool]:
-    """The scripts among the words, and whether their patterns are extended ones."""
+def _scripts(program: ProgramRun) -> tuple[list[str], bool, bool]:
+    """The scripts among the words, whether their patterns are extended ones, and whether the files are changed."""
     found, extended, words, in_place = list[str](), program.name == "perl", list(program.argv[1:]), False
     if program.name not in _SED and program.name != "perl":
         raise _Unclear
@@ -112,9 +114,7 @@ def _scripts(program: ProgramRun) -> tuple[list[str], bool]:
             raise _Unclear
         elif word and not found:
             found.append(word)
-    if not in_place:
-        raise _Unclear
-    return found, extended
+    return found, extended, in_place
 
 
 def _range(script: str, at: int, *, extended: bool) -> tuple[Any, Any, int]:

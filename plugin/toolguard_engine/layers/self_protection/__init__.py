@@ -234,8 +234,9 @@ def _installed(reading: CallReading) -> Iterator[ProtectionFinding]:
     if _only_reads(reading.tool):
         return
     for path, named in zip(reading.paths, _absolute(reading), strict=True):
-        if ("claw" in path.lower() or reading.host.code) and (found := installed_gateway.of_path(named, reading.host)):
-            yield found
+        if "claw" in path.lower() or reading.host.code:
+            text = "\n".join(_strings(reading.params, 0))
+            yield from filter(None, [installed_gateway.of_path(named, reading.host, text)])
 
 
 def _paths(reading: CallReading) -> str:

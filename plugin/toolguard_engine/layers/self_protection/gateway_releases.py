@@ -17,6 +17,7 @@ from toolguard_engine.layers.self_protection.scene import CommandScene, Protecti
 from toolguard_engine.model.call import Host
 
 RELEASE = "This would install a gateway release with which the guard may not work, or an unknown one."
+TOO_OLD = "This would install a gateway release with which the guard does not work: no call would be judged any more."
 
 OLDEST = (2026, 6, 11)
 """The first release in which the guard's hooks work; in `_WITHOUT_EMBEDDED` they do not for embedded runs."""
@@ -149,7 +150,7 @@ def _spec(spec: str, host: Host) -> Iterator[ProtectionFinding]:
         return
     release = _numbers(spec)
     if release < OLDEST:
-        yield ProtectionFinding(RELEASE)
+        yield ProtectionFinding(TOO_OLD, certain=False)
     elif release in _WITHOUT_EMBEDDED or release < _numbers(host.release):
         yield ProtectionFinding(RELEASE, certain=False)
 

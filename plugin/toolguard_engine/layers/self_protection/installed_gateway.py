@@ -20,6 +20,7 @@ from toolguard_engine.effects.landings.checked_out_files import working_tree
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.layers.self_protection import gateway_releases, service_environment
+from toolguard_engine.layers.self_protection.process_signals import is_former
 from toolguard_engine.layers.self_protection.scene import (
     FILE_CHANGES,
     CommandScene,
@@ -49,6 +50,9 @@ _UNIT = lazy_re.compile(
 )
 _OTHER_UNIT = lazy_re.compile(r"[^/-]*-(?!gateway)[a-z]{3,40}[.@][^/]*\Z")
 """A name that need not be that of the gateway's service: `openclaw-backup.timer`."""
+
+_ADDITION = lazy_re.compile(r"\.service\.d(?:/[^/]*)?\Z")
+"""Settings beside a unit, or the folder of them: its memory limit, its time zone."""
 
 _ENVIRONMENT = lazy_re.compile(
     r"/environment\.d/|/etc/environment\Z|/\.pam_environment\Z|/systemd/(?:user|system)/|/launchagents/"
@@ -86,16 +90,16 @@ def _changed(scene: CommandScene) -> Iterator[ProtectionFinding]:
     where = Where(scene.host.home, scene.start, scene.start, scene.protected.state)
     for run in scene.runs:
         if run.name in ("patch", "git") and (
-            found := of_path(places.normal(_patched(run) or "/", where, run.cwd), scene.host)
+            found := of_path(places.normal(_patched(run) or "/", where, run.cwd), scene.host, scene.text)
         ):
             yield ProtectionFinding(found.reason, found.certain and run.name == "patch")
     for effect in effects(Reading(scene.runs), where):
         if effect.kind in FILE_CHANGES:
             path = places.normal(effect.target, where, effect.program.cwd if effect.program else "")
-            if found := of_path(path, scene.host):
+            if found := of_path(path, scene.host, scene.text):
                 yield found
             elif _ENVIRONMENT.search(path.lower()) and OWN_VARIABLE.search(scene.text):
-                yield ProtectionFinding(SERVICE)
+                yield ProtectionFinding(SERVICE, certain=service_environment.names_own(scene.text))
 
 
 def _is_found(scene: CommandScene) -> bool:
@@ -128,15 +132,18 @@ def _patched(run: ProgramRun) -> str:
     return working_tree(run, run.words)[1] or "." if run.name == "git" else run.words.one("folder") or "."
 
 
-def of_path(path: str, host: Host) -> ProtectionFinding | None:
-    """Why changing the file at this absolute path must be blocked or held."""
+def of_path(path: str, host: Host, text: str) -> ProtectionFinding | None:
+    """Why changing the file at this absolute path must be blocked or held. `text`: what the call says, the content of the
+    file included."""
     lower = path.lower()
     if any(lower == folder.lower() or lower.startswith(f"{folder.lower()}/") for folder in host.code):
         return ProtectionFinding(CODE)
     if any(lower.startswith(f"{folder}/") for folder in module_folders(host)):
         return ProtectionFinding(MODULE, certain=False)
     if unit := _UNIT.search(lower):
-        return ProtectionFinding(SERVICE, certain=_OTHER_UNIT.match(lower, unit.start(1)) is None)
+        is_gateways = _OTHER_UNIT.match(lower, unit.start(1)) is None and not is_former(unit[1], host)
+        decides = _ADDITION.search(lower) is None or service_environment.takes_over(text)
+        return ProtectionFinding(SERVICE, certain=is_gateways and decides)
     if _PROGRAM.search(lower):
         return ProtectionFinding(CODE, certain=not _IN_PROJECT.search(lower))
     if _IN_UNKNOWN.match(lower):

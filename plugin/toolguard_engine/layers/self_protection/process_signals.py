@@ -62,6 +62,9 @@ _CONTAINERS = program_catalogue.programs("container")
 _INSIDE = frozenset({"exec", "run", "create"})
 _SESSION_ENDING = frozenset({"exit", "isolate", "emergency", "rescue", "halt", "poweroff", "reboot", "kexec"})
 _STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "try-reload-or-restart"})
+_RELOADING = lazy_re.compile(r"(?:--user )?kill (?:--kill-whom=main )?(?:-s |--signal[= ])(?:SIG)?USR1 [\w.@-]{1,80}")
+"""Has the gateway restart itself, with the guard."""
+
 _BUS_CALLERS = program_catalogue.programs("bus_caller")
 _BUS_CALL = lazy_re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
 _DEBUGGERS = program_catalogue.programs("debugger")
@@ -72,6 +75,7 @@ _ALONE = lazy_re.compile(r"\d{1,12}")
 _ENDING = frozenset(
     {"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause", "freeze"}
 )
+_STARTING = frozenset({"start", "restart", "kickstart", "bootstrap", "load"})
 _UNITS = ("openclaw-gateway.service", "openclaw-gateway", "openclaw.service", "openclaw")
 _MANY = lazy_re.compile(r"\.(?:slice|target|scope)\Z|\A(?:user|session)[@-]|\Adefault\Z")
 """Units of systemd that have others in them, or that belong to a whole login."""
@@ -113,6 +117,9 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
         aim = max(aim, *(_lists_ours(run, scene) for run in scene.runs))
     if aim < Aim.US:
         aim = max(aim, *(_by_code(code, scene) for _, code in scene.codes), Aim.ELSEWHERE)
+    if aim is Aim.US and _starts_again(scene):
+        yield ProtectionFinding(RELOADS, certain=False)
+        return
     killers = [run for run in scene.runs if run.name == "kill" or run.name in _NAME_KILLERS]
     if (
         aim
@@ -123,6 +130,23 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
         yield ProtectionFinding(RELOADS, certain=False)
     elif aim:
         yield ProtectionFinding(REASON) if aim is Aim.US else ProtectionFinding(POSSIBLE, certain=False)
+
+
+def _starts_again(scene: CommandScene) -> bool:
+    """Whether the gateway's service is started behind all that ends it. systemd ends the command with the service."""
+    ends = [at for at, run in enumerate(scene.runs) if _ends(run, scene) or _kills_listed(run)]
+    if not ends or any(scene.runs[at].name in ("systemctl", *_BUS_CALLERS) for at in ends):
+        return False
+    return any(_starts_gateway(run, scene) for run in scene.runs[ends[-1] + 1 :])
+
+
+def _starts_gateway(run: ProgramRun, scene: CommandScene) -> bool:
+    words = run.argv[1:]
+    if run.name in ("openclaw", "clawdbot"):
+        return words[:1] == ("gateway",) and words[1:2] in (("start",), ("restart",))
+    if run.name not in ("systemctl", "launchctl") or _STARTING.isdisjoint(words):
+        return False
+    return any(_is_service(word, run.name, scene.host) is Aim.US for word in words)
 
 
 def _only_reloads(run: ProgramRun) -> bool:
@@ -186,14 +210,14 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
         return Aim.MAYBE_US
     if name == "systemctl" and not _SESSION_ENDING.isdisjoint(rest):
         return Aim.MAYBE_US
-    if name == "systemctl" and not _STOPPING_A_WHILE.isdisjoint(rest):
-        return max((_restarted(word, name) for word in rest), default=Aim.ELSEWHERE)
+    if name == "systemctl" and (not _STOPPING_A_WHILE.isdisjoint(rest) or _RELOADING.fullmatch(" ".join(rest))):
+        return max((_restarted(word, name, scene.host) for word in rest), default=Aim.ELSEWHERE)
     if name in _BUS_CALLERS and any(map(_BUS_CALL.search, rest)):
-        return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
+        return max((_is_service(word, name, scene.host) for word in rest), default=Aim.ELSEWHERE)
     if name in _SERVICES and not _ENDING.isdisjoint(rest):
         if name in _CONTAINERS and _runs_inside(run):
             return Aim.ELSEWHERE
-        return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
+        return max((_is_service(word, name, scene.host) for word in rest), default=Aim.ELSEWHERE)
     if any(_CGROUP.search(each.target) for each in run.redirects) or (name == "tee" and any(map(_CGROUP.search, rest))):
         return Aim.MAYBE_US
     return Aim.ELSEWHERE
@@ -209,16 +233,23 @@ def _by_port(rest: tuple[str, ...], scene: CommandScene) -> Aim:
     return max(_our_port(rest), Aim.MAYBE_US if _mentions_us(scene.text) else Aim.ELSEWHERE)
 
 
-def _restarted(word: str, manager: str) -> Aim:
+def _restarted(word: str, manager: str, host: Host) -> Aim:
     """Like `_is_service` for what is only restarted: the gateway by its name comes back at once, with the guard."""
     is_one = not _MANY.search(word) and not _GLOB.search(word) and UNKNOWN not in word
-    return Aim.ELSEWHERE if is_one else min(_is_service(word, manager), Aim.MAYBE_US)
+    return Aim.ELSEWHERE if is_one else min(_is_service(word, manager, host), Aim.MAYBE_US)
 
 
-def _is_service(word: str, manager: str) -> Aim:
+def is_former(name: str, host: Host) -> bool:
+    """Whether a name is that which the gateway had before, and this one does not have."""
+    lower = name.lower()
+    is_other = host.state_dir != "" and "clawdbot" not in f"{host.state_dir}\n{host.config_path}".lower()
+    return is_other and "clawdbot" in lower and "openclaw" not in lower and "toolguard" not in lower
+
+
+def _is_service(word: str, manager: str, host: Host) -> Aim:
     """Whether a word names one of our services, or for `systemctl` a pattern that matches one."""
     if _SERVICE_NAMES.search(word):
-        return Aim.MAYBE_US if manager in _CONTAINERS else Aim.US
+        return Aim.MAYBE_US if manager in _CONTAINERS or is_former(word, host) else Aim.US
     if manager == "systemctl" and (_MANY.search(word) or UNKNOWN in word):
         return Aim.MAYBE_US
     if manager == "launchctl" and _DOMAIN.fullmatch(word):

@@ -21,6 +21,7 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection import content_searches, glance, own_config, sqlite_shell
 from toolguard_engine.layers.self_protection.copies import working_folders
 from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns
+from toolguard_engine.layers.self_protection.process_signals import is_former
 from toolguard_engine.layers.self_protection.scene import (
     AWKS,
     COPY,
@@ -94,8 +95,15 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
             continue
         for found, is_named in _kinds(run, scene).items():
             if text := _judged(run, found, scene):
-                certain = is_named and text not in (COPY, own_config.CHANGED)
+                is_sure = text not in (COPY, own_config.CHANGED) and not (found == "root" and _is_former_state(run, scene))
+                certain = is_named and is_sure
                 yield ProtectionFinding(text, certain, _cause(run, found, scene), _harmless(run, text, found))
+
+
+def _is_former_state(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether the state that it names is that of the gateway under its former name, and not this one's."""
+    named = [path for path in _paths(run, scene) if scene.place(path) == "root"]
+    return bool(named) and all(is_former(base(path.rstrip("/")), scene.host) for path in named)
 
 
 def _harmless(run: ProgramRun, text: str, found: Place) -> Keeping | None:

@@ -23,6 +23,9 @@ _LOADING = frozenset(
 )  # fmt: skip
 """Variables that determine which code or home folder a program uses."""
 
+_TAKES_OVER = lazy_re.compile(rf"Exec[A-Z]\w*\s*=|\b(?:{'|'.join(sorted(_LOADING - {'PATH'}))})\b")
+"""What in a file for a service decides which code runs as the service. `PATH` does not for a program with a whole path."""
+
 _SETS = {
     "systemctl": frozenset({"set-environment", "unset-environment", "import-environment"}),
     "launchctl": frozenset({"setenv", "unsetenv"}),
@@ -45,7 +48,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
         names = _named(run)
         own = [name for name in names if OWN_VARIABLE.fullmatch(name)]
         if own:
-            yield ProtectionFinding(SERVICE, certain=not all(map(_LOGIN.fullmatch, own)))
+            yield ProtectionFinding(SERVICE, certain=any(map(names_own, own)))
         elif not names.isdisjoint(_LOADING) or any(UNKNOWN in name for name in names):
             yield ProtectionFinding(SERVICE, certain=False)
         elif _takes_all(run):
@@ -53,6 +56,16 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for _, code in scene.codes:
         if code.has(_CODE_SETS) and code.has(OWN_VARIABLE):
             yield ProtectionFinding(SERVICE, certain=False)
+
+
+def names_own(text: str) -> bool:
+    """Whether it names variables of the gateway with which it could start without the guard."""
+    return any(_LOGIN.fullmatch(match[0]) is None for match in OWN_VARIABLE.finditer(text))
+
+
+def takes_over(text: str) -> bool:
+    """Whether what is written for a service may have it start without the guard."""
+    return names_own(text) or _TAKES_OVER.search(text) is not None
 
 
 def _changes(run: ProgramRun) -> bool:
