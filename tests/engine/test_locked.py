@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
+import filelock
 import msgspec
 import pytest
 
@@ -376,21 +378,34 @@ def test_a_write_does_not_read_again_what_was_read_under_the_lock(
     assert msgspec.json.decode(path.read_bytes()) == {"v": 1, "count": 2, "text": "a", "items": [], "later": 5}
 
 
-WITHOUT_ASYNCIO = """
+ONE_KIND = """
 import sys
 from toolguard_engine.stores import locked
-locked.load()
-import filelock
-print("asyncio" in sys.modules, "ssl" in sys.modules)
+with locked.lock(__import__("pathlib").Path(sys.argv[1])):
+    print(*({"asyncio", "ssl", "filelock", "filelock._soft"} & set(sys.modules)))
+    import filelock
+    print(locked._filelock() == (filelock.FileLock, filelock.Timeout))
+    try:
+        filelock.FileLock(sys.argv[1] + ".lock", 0).acquire()
+    except filelock.Timeout:
+        print("locked")
 import asyncio
 async def main():
-    async with filelock.AsyncFileLock(sys.argv[1]) as held:
+    async with filelock.AsyncFileLock(sys.argv[1] + ".lock") as held:
         print(held.is_locked)
 asyncio.run(main())
 """
 
 
-def test_the_locks_are_imported_without_asyncio_and_leave_it_as_it_is(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WITHOUT_ASYNCIO, str(tmp_path / "lock")]
+def test_one_kind_of_lock_is_imported_and_the_package_stays_as_it_is(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ONE_KIND, str(tmp_path / "file")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False", "True"]
+    assert done.stdout.split("\n") == ["", "True", "locked", "True", ""]
+
+
+def test_a_release_that_names_its_modules_otherwise_is_imported_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def renamed(name: str) -> NoReturn:
+        raise ImportError(f"{name} has no module of that name")
+
+    monkeypatch.setattr(locked, "_package_without_content", renamed)
+    assert locked._filelock.__wrapped__() == (filelock.FileLock, filelock.Timeout)

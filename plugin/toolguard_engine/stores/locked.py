@@ -16,7 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
+from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -26,7 +27,7 @@ import msgspec
 from toolguard_engine.stores import atomic
 
 if TYPE_CHECKING:
-    from filelock import FileLock
+    from filelock import BaseFileLock, Timeout
 
 
 class _Versioned(Protocol):
@@ -229,24 +230,38 @@ def lock(path: Path, *, patient: bool = True, seconds: float | None = None) -> I
 
 def load() -> None:
     """Imports what `lock` imports when it is first called."""
-    with _asyncio_when_used():
-        import filelock  # noqa: F401
+    _filelock()
+
+
+@cache
+def _filelock() -> tuple[type[BaseFileLock], type[Timeout]]:
+    """`filelock.FileLock` and its error. The package imports all its kinds of locks, with `asyncio` and `ssl`, which takes
+    far longer than the one kind that is used here. So that one is imported by its own module; from a release that has no
+    module of that name, the whole package is."""
+    with suppress(ImportError), _package_without_content("filelock"):
+        from filelock._error import Timeout
+        from filelock._unix import UnixFileLock
+
+        return UnixFileLock, Timeout
+    import filelock
+
+    return filelock.FileLock, filelock.Timeout
 
 
 @contextmanager
-def _asyncio_when_used() -> Iterator[None]:
-    """`filelock` imports `asyncio`, and with it `ssl`, for asynchronous locks that nobody here uses. That takes as long as
-    all the rest of it, so it is given a module that imports `asyncio` when something of it is used."""
-    if "asyncio" in sys.modules:
+def _package_without_content(name: str) -> Iterator[None]:
+    """Modules of this package can be imported without what the package itself does when it is imported."""
+    found = None if name in sys.modules else PathFinder.find_spec(name)
+    if found is None:
         yield
         return
-    stand_in = ModuleType("asyncio")
-    stand_in.__getattr__ = lambda name: getattr(import_module("asyncio"), name)  # type: ignore[method-assign]
-    sys.modules["asyncio"] = stand_in
+    stand_in = ModuleType(name)
+    stand_in.__path__ = found.submodule_search_locations or []
+    sys.modules[name] = stand_in
     try:
         yield
     finally:
-        del sys.modules["asyncio"]
+        del sys.modules[name]
 
 
 def _give(beside: Path) -> None:
@@ -256,16 +271,14 @@ def _give(beside: Path) -> None:
         raise unusable(beside, error) from error
 
 
-def _acquired(beside: Path, seconds: float) -> FileLock:
+def _acquired(beside: Path, seconds: float) -> BaseFileLock:
     """A lock on `beside`, held. It follows no link, and fails on a file system without `flock` rather than rely on the
     existence of a file, which a killed process would leave behind."""
-    load()
-    import filelock  # 50 ms; most commands take no lock
-
-    held = filelock.FileLock(beside, seconds, 0o600, poll_interval=LOCK_POLL_SECONDS, fallback_to_soft=False)
+    file_lock, timeout = _filelock()  # most commands take no lock
+    held = file_lock(beside, seconds, 0o600, poll_interval=LOCK_POLL_SECONDS, fallback_to_soft=False)
     try:
         held.acquire()
-    except (filelock.Timeout, RuntimeError) as error:  # RuntimeError: this thread holds it already
+    except (timeout, RuntimeError) as error:  # RuntimeError: this thread holds it already
         raise Busy(
             f"{beside} is locked by another process; check whether one of your processes hangs, then try again"
         ) from error
