@@ -11,7 +11,7 @@ import pytest
 
 from tables import each_row
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.manuals import manual_catalogue, manual_form
+from toolguard_engine.effects.manuals import manual_catalogue, manual_form, manual_kinds
 from toolguard_engine.effects.manuals.option_parser import MAX_UNKNOWN, parse, readings
 
 
@@ -151,6 +151,42 @@ def test_the_words_are_kept_with_the_program() -> None:
 def test_a_manual_that_is_wrong_is_refused(toml: dict[str, dict[str, object]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         list(manual_form.parse(toml))
+
+
+@each_row(
+    ("entry", "message"),
+    [
+        ({"kind": "cp", "options": "--mirror : deletes"}, r"newest: --mirror: .*'cp' for 'deletes'; take 'rsync'"),
+        ({"kind": "cp", "options": "-n --dry-run : rehearses"}, r"newest: --dry-run: .*'rehearses'; take 'rsync'"),
+        ({"kind": "cp", "options": "--from=names"}, r"newest: --from: .*'names'; take 'rsync'"),
+        ({"kind": "cp", "words": "source... url"}, r"newest: words: .*'url'"),
+        ({"kind": "cp", "verbs": {"go": {"options": "-m : moves"}}}, r"newest: -m: .*'moves'"),
+        ({"kind": "mv", "does": "restores"}, r"newest: does: .*'mv' for 'restores'"),
+        ({"kind": "nonesuch"}, r"newest: kind: 'nonesuch'"),
+    ],
+)
+def test_what_nobody_asks_a_program_of_the_kind_is_refused(entry: dict[str, object], message: str) -> None:
+    """It would be lost without a word."""
+    with pytest.raises(ValueError, match=message):
+        manual_kinds.check([*manual_catalogue.from_toml(), *manual_form.parse({"newest": entry})])
+
+
+@each_row(
+    "entry",
+    [
+        {"kind": "rsync", "options": "--mirror : deletes\n-n : rehearses\n--from=names\n--not=exclude"},
+        {"kind": "cp", "words": "source... target", "does": "copies recurses", "options": "-R : recursive\n-t=target"},
+        {"kind": "zip", "options": "-u : unpacks\n-C=folder\n-x=exclude...\n-a : absolute"},
+    ],
+)
+def test_what_a_kind_is_asked_may_be_said(entry: dict[str, object]) -> None:
+    manual_kinds.check([*manual_catalogue.from_toml(), *manual_form.parse({"newest": entry})])
+
+
+def test_a_kind_has_none_itself() -> None:
+    table = {"newest": {"kind": "cp"}, "newer": {"kind": "newest"}}
+    with pytest.raises(ValueError, match="newer: kind: 'newest'"):
+        manual_kinds.check([*manual_catalogue.from_toml(), *manual_form.parse(table)])
 
 
 # --- what installed programs say ----------------------------------------------------------------------------------------

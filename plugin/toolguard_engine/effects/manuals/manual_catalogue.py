@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 
 import msgspec
 
 from toolguard_engine import packaged
-from toolguard_engine.effects.manuals import manual_form
+from toolguard_engine.effects.manuals import manual_form, manual_kinds
 from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual
 
 MADE = "manuals.json"
@@ -94,16 +95,17 @@ def _index() -> _Index:
     return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=_Index)
 
 
-def from_toml() -> Iterator[Manual]:
-    """The manuals from their sources. Raises `ValueError` as `manual_form.parse` does, and for a name with two manuals."""
-    seen: set[str] = set()
+def from_toml() -> list[Manual]:
+    """The manuals from their sources. Raises `ValueError` as `manual_form.parse` and `manual_kinds.check` do, and for a name
+    with two manuals."""
     sources = (each for each in packaged.FOLDER.joinpath("manuals").iterdir() if each.name.endswith(".toml"))
-    for source in sorted(sources, key=lambda each: each.name):
-        for each in manual_form.parse(tomllib.loads(source.read_text("utf-8"))):
-            if twice := seen.intersection(each.names):
-                raise ValueError(f"{', '.join(sorted(twice))}: two manuals")
-            seen.update(each.names)
-            yield each
+    ordered = sorted(sources, key=lambda each: each.name)
+    found = [each for source in ordered for each in manual_form.parse(tomllib.loads(source.read_text("utf-8")))]
+    counts = Counter(name for each in found for name in each.names)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
+        raise ValueError(f"{', '.join(twice)}: two manuals")
+    manual_kinds.check(found)
+    return found
 
 
 _OF_ROLES = {"command": "runs", "exec": "runs", "remote-command": "runs", "names": "reads-names"}
