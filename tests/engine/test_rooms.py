@@ -14,6 +14,9 @@ import room_stage
 import unprivileged
 from effort import examples, some
 from room_stage import SECRET, RoomStage
+from toolguard_engine.config.containment_settings import ContainmentConfig
+from toolguard_engine.containment.profile import profile
+from toolguard_engine.containment.room_places import RoomPlaces
 from toolguard_engine.server.rooms import ENTER, MAX_RETIRED
 
 
@@ -296,6 +299,24 @@ def test_a_door_opens_what_it_is_for(stage: RoomStage) -> None:
     assert stage.shell("cat ~/.ssh/id_ed25519", opened).out == "private"
     assert stage.shell("cat ../toolguard/key", opened).out == ""
     assert stage.room(rules=rules) == shut
+
+
+ASKS = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]); print('answered')"
+
+
+@pytest.mark.parametrize(
+    ("name", "door"), [(".pm2/rpc.sock", "tasks"), (".colima/docker.sock", "docker"), ("api", "docker")]
+)
+def test_a_server_that_runs_what_it_is_told_is_behind_its_door(stage: RoomStage, name: str, door: str) -> None:
+    """`api`: where a variable of the gateway says that it is."""
+    path = stage.home / name
+    stage.shell(f"mkdir -p {path.parent}")
+    stage.ask("listen", path=str(path))
+    places = RoomPlaces(stage.host, runtime=str(stage.home / "run"), environment={"DOCKER_HOST": f"unix://{stage.home}/api"})
+    rules = [(rule.kind, str(rule.path), rule.door) for rule in profile(ContainmentConfig(), places)]
+    asking = (sys.executable, "-I", "-S", "-c", ASKS, str(path))
+    shut, opened = stage.room(rules=rules), stage.room(rules=rules, doors=[door])
+    assert [stage.run(*asking, room=room).out for room in (shut, opened)] == ["", "answered\n"]
 
 
 def test_a_rule_for_a_link_is_one_for_what_it_leads_to(stage: RoomStage) -> None:

@@ -20,6 +20,8 @@ from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES
 _ROLES: Final = {
     masked_sockets.DOCKER: "container",
     masked_sockets.PODMAN: "container",
+    masked_sockets.MACHINES: "machine_manager",
+    masked_sockets.TASKS: "task_starter",
     masked_sockets.TMUX: "terminal_multiplexer",
     masked_sockets.BUS: "bus_client",
     masked_sockets.SSH_AGENT: "agent_key_user",

@@ -24,20 +24,30 @@ from toolguard_engine.effects.programs.wrappers import AWAY
 from toolguard_engine.model.call import NOTHING_KEPT, Host, Keeping, Kept
 
 _LEADING_OUT: Final = frozenset(
-    {masked_sockets.DOCKER, masked_sockets.PODMAN, masked_sockets.TMUX, masked_sockets.BUS}
+    {
+        masked_sockets.DOCKER, masked_sockets.PODMAN, masked_sockets.MACHINES, masked_sockets.TASKS, masked_sockets.TMUX,
+        masked_sockets.BUS,
+    }
 )  # fmt: skip
 """Doors to programs that do outside what they are asked."""
 
 _ACT_ELSEWHERE: Final = (
-    programs("session_elsewhere", "terminal_multiplexer", "multiplexer", "terminal", "service", "coding_agent") | AWAY
-)
+    programs(
+        "session_elsewhere", "terminal_multiplexer", "multiplexer", "terminal", "service", "coding_agent", "server_client",
+        "task_starter", "machine_manager",
+    )
+    | AWAY
+)  # fmt: skip
+_OF_WINDOWS: Final = ".exe"
+"""Programs of this name run outside of Linux, in WSL."""
 _ASK_OTHERS: Final = lazy_re.compile(
-    r"localhost|loopback|\b127\.|::1\b|\b0\.0\.0\.0\b|\b0x7f|\b\d{9,10}\b|\.sock\b|unix:|AF_UNIX|emacsclient|--(?:remote|server)\b"
-    r"|HOSTNAME|hostname",
+    r"localhost|loopback|\b127\.|::1\b|\b0\.0\.0\.0\b|\b0x7f|\b\d{9,10}\b|\.sock(?:et)?\b|unix:|unix-socket|AF_UNIX|emacsclient"
+    r"|--(?:remote|server)\b|HOSTNAME|hostname|\.local\b|\[f[cde][0-9a-f]{2}:"
+    r"|(?<![\d.])(?:10(?:\.\d{1,3}){3}|(?:192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2})(?![\d.])",
     re.IGNORECASE,
 )
-"""Addresses of this machine, sockets, and ways to have an editor that runs already do something: the program behind it may
-have been started outside."""
+"""What may be an address of this machine, sockets, and ways to have an editor that runs already do something: the program
+behind it may have been started outside."""
 
 _MAKES_LINKS: Final = lazy_re.compile(r"\bg?ln\b|link|junction|\bcp\b[^;&|\n]{0,200}\s-[A-Za-z]{0,9}[sl]", re.IGNORECASE)
 """A link to what is hidden in a room can be made there, and what follows it may run outside."""
@@ -93,7 +103,9 @@ def _is_masked(path: PurePath, kinds: dict[PurePath, set[str]], masks: tuple[str
 
 def _acts_itself(run: ProgramRun) -> bool:
     """Whether it is a known program that does what it does in its room."""
-    if not is_known(run) or run.name in _KEEPS_OLD or run.name in _ACT_ELSEWHERE or not _ACT_ELSEWHERE.isdisjoint(run.via):
+    if not is_known(run) or run.name in _KEEPS_OLD or not _ACT_ELSEWHERE.isdisjoint((run.name, *run.via)):
+        return False
+    if run.argv[0].lower().endswith(_OF_WINDOWS):
         return False
     return not any(words.trait("deletes") or "deletes" in words.does for words in run.readings if words.named("target"))
 

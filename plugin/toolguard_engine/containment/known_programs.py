@@ -31,4 +31,9 @@ def _sets_path(run: ProgramRun) -> bool:
 
 @cache
 def _known_programs() -> frozenset[str]:
-    return programs("understood", "bus_client") | manual_catalogue.movers() | credential_doors.owners() | LOOK_OUTSIDE
+    return (
+        programs("understood", "bus_client", "machine_manager", "task_starter")
+        | manual_catalogue.movers()
+        | credential_doors.owners()
+        | LOOK_OUTSIDE
+    )

@@ -8,6 +8,9 @@ from toolguard_engine.containment import room_tables
 from toolguard_engine.containment.room_places import RoomPlaces
 
 DOCKER, PODMAN, TMUX, BUS, SSH_AGENT, GPG = "docker", "podman", "tmux", "bus", "ssh-agent", "gpg"
+MACHINES, TASKS = "machines", "tasks"
+VARIABLES = ("SSH_AUTH_SOCK", "TMUX_TMPDIR", "DOCKER_HOST", "CONTAINER_HOST")
+"""Of the gateway, by which programs find their sockets."""
 
 
 def sockets(places: RoomPlaces) -> Iterator[tuple[str, str]]:
@@ -28,5 +31,5 @@ def _beginnings(places: RoomPlaces) -> dict[str, str]:
         "~": places.host.home,
         "$RUN": places.runtime or f"/run/user/{places.uid}",
         "$TMUX": variables.get("TMUX_TMPDIR") or "/tmp",  # noqa: S108 - tmux's own default
-        "$SSH_AUTH_SOCK": variables.get("SSH_AUTH_SOCK", ""),
+        **{f"${name}": variables.get(name, "").removeprefix("unix://") for name in VARIABLES},
     }

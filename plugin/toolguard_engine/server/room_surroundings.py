@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from toolguard_engine.containment import masked_sockets
 from toolguard_engine.containment.room_places import RoomPlaces
 from toolguard_engine.model.call import Host
 from toolguard_engine.stores import gateway_config
@@ -35,7 +36,7 @@ def look(host: Host, environment: Mapping[str, str]) -> RoomPlaces:
         uid=uid,
         user=_user(uid),
         runtime=environment.get("XDG_RUNTIME_DIR", ""),
-        environment={name: environment[name] for name in ("SSH_AUTH_SOCK", "TMUX_TMPDIR") if name in environment},
+        environment={name: environment[name] for name in masked_sockets.VARIABLES if name in environment},
         runs_elsewhere=_runs_elsewhere(config),
         interpreters=tuple(_interpreters(uid)),
         packages=tuple(_packages(uid)),
