@@ -189,7 +189,8 @@ def _worked(stage: RoomStage, texts: Sequence[str], *, is_held: bool) -> Outcome
         seen |= {f"{key} {number}": _CLOCK.sub("", str(done[key])) for key in ("out", "err")}
         seen[f"code {number}"] = done["code"]
     stage.ask("sweep")
-    return Outcome(seen | _files(stage.home), is_outside)
+    has_ended = all(seen[f"code {number}"] is not None for number in range(len(texts)))
+    return Outcome(seen | (_files(stage.home) if has_ended else {}), is_outside)  # files of what was ended midway: chance
 
 
 def _doors(stage: RoomStage, text: str, folder: Path) -> frozenset[str]:

@@ -3,6 +3,7 @@
 {"ask": "entrance", "rules": [[kind, path, door], ...], "doors": [...]} -> {"room": pid, "cause": text}
 {"ask": "probe", "rules": ...} -> {"found": text}
 {"ask": "run", "room": pid or 0, "argv": [...], "cwd": path, "env": {...}} -> {"code", "out", "err"}
+{"ask": "launch", as run, "count": n} starts it so many times and waits for none of them.
 {"ask": "start", as run} -> {"pid"}; {"ask": "end", "pid"} -> {"code"}
 {"ask": "try", as run, "seconds": n} -> {"code" (null if it did not end), "out", "err"}: what it starts may go on
 {"ask": "sweep"} ends all that commands have started, in a namespace where there is nothing else
@@ -68,6 +69,14 @@ def start(asked: dict[str, Any]) -> dict[str, Any]:
     started[process.pid] = process
     assert process.stdout is not None
     return {"pid": process.pid, "line": process.stdout.readline().decode(errors="replace")}
+
+
+def launch(asked: dict[str, Any]) -> dict[str, Any]:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    for _ in range(asked["count"]):
+        process = subprocess.Popen(argv(asked), **quiet, **options(asked))
+        started[process.pid] = process
+    return {}
 
 
 def attempt(asked: dict[str, Any]) -> dict[str, Any]:
@@ -172,6 +181,7 @@ ANSWERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "probe": lambda _: {"found": rooms.probe()},
     "run": run,
     "start": start,
+    "launch": launch,
     "end": end,
     "try": attempt,
     "sweep": sweep,

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,6 +59,29 @@ class RoomStage:
         """Makes again what a test has removed."""
         _furnish(self.home)
         self.own()
+
+    def kill_driver(self, seconds: float, question: str, **asked: Any) -> None:
+        """Asks it something, kills it so much later, and starts another one."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"ask": question, **asked}) + "\n")
+        self._process.stdin.flush()
+        time.sleep(seconds)
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process = self._started()
+        self._answer()
+
+    def of_user(self) -> set[int]:
+        """The processes that belong to this home."""
+        home, found = f"HOME={self.home}".encode(), set()
+        for path in Path("/proc").iterdir():
+            with suppress(OSError):
+                if path.name.isdigit() and home in (path / "environ").read_bytes().split(b"\0"):
+                    found.add(int(path.name))
+        return found
 
     def renew(self) -> None:
         """A home as it was at the beginning; the folders stay, since processes are in them."""

@@ -12,7 +12,7 @@ import pytest
 
 import room_stage
 import unprivileged
-from effort import examples, some
+from effort import ALL, examples, some
 from room_stage import SECRET, RoomStage
 from toolguard_engine.config.containment_settings import ContainmentConfig
 from toolguard_engine.containment.profile import profile
@@ -229,6 +229,24 @@ def test_a_keeper_that_is_killed_while_a_command_enters(stage: RoomStage, room: 
     done = stage.shell(f"(sleep 0.00{moment:02}; kill -9 {room}) & {command}; code=$?; wait; exit $code")
     assert done.out.split() in (["kept", *_only_user()], [])
     assert (done.code == 0) == (done.out != "")
+
+
+def test_who_holds_the_rooms_is_killed_while_commands_enter(stage: RoomStage) -> None:
+    """As when a gateway is killed with its engine, at a hundred moments: each command is in its room with all that it hides,
+    or does not run, and nothing is left behind."""
+    seen, outside = stage.workspace / "seen", str(Path("/proc/self/ns/user").readlink())
+    text = "{ readlink /proc/self/ns/user; cat ../toolguard/key; } >> seen 2> /dev/null"
+    mounts, count = _mounts(), 0
+    for moment in range(100 if ALL else 5):
+        entering = {"room": stage.room(), "argv": ["/bin/sh", "-c", text], "cwd": str(stage.workspace)}
+        stage.kill_driver(moment % 25 / 1000, "launch", count=4, **entering)
+        _until(lambda: stage.of_user() == {stage._process.pid})
+        lines = seen.read_text().splitlines() if seen.exists() else []
+        assert all(line.startswith("user:[") and line != outside for line in lines), lines
+        count += len(lines)
+        seen.unlink(missing_ok=True)
+    assert count
+    assert _mounts() == mounts
 
 
 def _only_user() -> list[str]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from toolguard_cli.rig import downloads
 from toolguard_cli.rig.private_home import Home
 
-UID = 54321
-"""Nobody's: no account of a machine that runs tests has it."""
+UID = 54_321 + os.getpid() % 10_000
+"""Nobody's: no account of a machine that runs tests has it, and hardly any other run of tests on the same machine."""
 
 
 def as_user(*command: str) -> list[str]:
