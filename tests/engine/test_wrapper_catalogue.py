@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 
 import pytest
 
 from tables import each_row
-from toolguard_engine.effects.manuals import wrapper_catalogue
+from toolguard_engine import packaged
+from toolguard_engine.effects.manuals import manual_catalogue, wrapper_catalogue
 from toolguard_engine.effects.manuals.manual_form import OptionEntry
 from toolguard_engine.effects.manuals.wrapper_catalogue import Wrapper
 from toolguard_engine.effects.programs.wrappers import started
@@ -124,3 +126,14 @@ def test_a_wrapper_has_options_of_its_manual_and_only_known_keys(monkeypatch: py
     monkeypatch.setattr(wrapper_catalogue.tomllib, "loads", lambda _: {"w": {"words": "command...", "odd": 1}})
     with pytest.raises(ValueError, match="the manual of w: unknown keys: odd"):
         wrapper_catalogue.from_toml()
+
+
+def test_a_program_has_one_page() -> None:
+    """What runs another program and has a manual says so in that manual."""
+    alone = tomllib.loads((packaged.FOLDER / "wrappers.toml").read_text("utf-8"))
+    names = {name for wrapper, entry in alone.items() for name in (wrapper, *entry.get("names", "").split())}
+    assert sorted(names & manual_catalogue.programs()) == []
+    ssh = wrapper_catalogue.wrapper("ssh").manual
+    assert (ssh.usage.words, ssh.stops) == (("host", "command..."), 2)
+    assert "--mount" in wrapper_catalogue.spellings("podman")
+    assert "gksudo" not in wrapper_catalogue.names()

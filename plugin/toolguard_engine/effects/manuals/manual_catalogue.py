@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -98,14 +99,19 @@ def _index() -> _Index:
 def from_toml() -> list[Manual]:
     """The manuals from their sources. Raises `ValueError` as `manual_form.parse` and `manual_kinds.check` do, and for a name
     with two manuals."""
-    sources = (each for each in packaged.FOLDER.joinpath("manuals").iterdir() if each.name.endswith(".toml"))
-    ordered = sorted(sources, key=lambda each: each.name)
-    found = [each for source in ordered for each in manual_form.parse(tomllib.loads(source.read_text("utf-8")))]
+    found = [each for table in tables() for each in manual_form.parse(table)]
     counts = Counter(name for each in found for name in each.names)
     if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ValueError(f"{', '.join(twice)}: two manuals")
     manual_kinds.check(found)
     return found
+
+
+def tables() -> Iterator[dict[str, Any]]:
+    """The sources as they stand in TOML, one for each file."""
+    sources = (each for each in packaged.FOLDER.joinpath("manuals").iterdir() if each.name.endswith(".toml"))
+    for source in sorted(sources, key=lambda each: each.name):
+        yield tomllib.loads(source.read_text("utf-8"))
 
 
 _OF_ROLES = {"command": "runs", "exec": "runs", "remote-command": "runs", "names": "reads-names"}

@@ -26,14 +26,19 @@ One line of `options` has all spellings of an option, then what its value is, th
 - `--x=...` takes all words up to the next option; `--x=exclude...` says what they are.
 - Traits (`TRAITS`) say what an option changes, such as `rehearses`: nothing is done.
 
-`kind = "cp"` says that a program does what `cp` does, whatever its options are: it has all roles and judges of `cp`.
-`form` says how the program finds its options: `getopt` (clusters of letters and long options), `long` (words with one dash:
-`-comp gzip`), `switches` (values are attached to a name of any length: `-oFOLDER`) or `shell` (clusters may begin with `+`,
-and take the words behind them as values; a lone dash ends the options). `bundle`: the first word may be a
-cluster without a dash, as in `tar xzf`. `abbreviates`: a long option may be shortened as long as it is unambiguous.
-`lists`: an operand `@file` names a file with names. `signals`: the first word such as `-9` or `-KILL` is the value of
-`--signal`, and a number with a dash after it is an operand, as in `kill -9 -1`. `stops`: options end at the
-first operand, as in `nice -n 5 ls -l`, or at the second one if it is 2, as in `ssh host -p 22 ls -l`.
+A table `runs` says that the program runs another one, with the keys that `wrappers.toml` explains at its top. It has the
+options, words, `stops` and other names of the manual where it has none itself; options of its own are those that only the
+sub-commands with a command have, or that mean something else with them.
+
+`like = "pip"` begins with the options and verbs of another entry of the file. `kind = "cp"` says that a program does what
+`cp` does, whatever its options are: it has all roles and judges of `cp`. `form` says how the program finds its options:
+`getopt` (clusters of letters and long options), `long` (words with one dash: `-comp gzip`), `switches` (values are attached
+to a name of any length: `-oFOLDER`) or `shell` (clusters may begin with `+`, and take the words behind them as values; a
+lone dash ends the options). `bundle`: the first word may be a cluster without a dash, as in `tar xzf`. `abbreviates`: a long
+option may be shortened as long as it is unambiguous. `lists`: an operand `@file` names a file with names. `signals`: the
+first word such as `-9` or `-KILL` is the value of `--signal`, and a number with a dash after it is an operand, as in `kill
+-9 -1`. `stops`: options end at the first operand, as in `nice -n 5 ls -l`, or at the second one if it is 2, as in `ssh host
+-p 22 ls -l`.
 """
 
 from __future__ import annotations
@@ -100,9 +105,11 @@ DEEDS = frozenset({
 another machine, although its name does not show that; `restores`: it puts files of a backup, a repository or another file
 system into a folder, and reads no archive of this machine; `reloads`: it starts again when files change."""
 
+RUNS = "runs"
+"""The table by which the program runs another one; `wrapper_catalogue` reads it."""
 _KEYS = frozenset({
     "names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "signals", "stops", "verbs", "like",
-    "kind",
+    "kind", RUNS,
 })  # fmt: skip
 _VERB_KEYS = frozenset({"words", "does", "options"})
 

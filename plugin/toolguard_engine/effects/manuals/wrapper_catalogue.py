@@ -1,7 +1,7 @@
 """Programs that run other programs, and where the inner command is among their words.
 
-It is maintained in `wrappers.toml`, which explains its keys at the top. `scripts/build_manifest` makes `wrappers.json` from
-it.
+A program that does nothing else is in `wrappers.toml`, which explains the keys at the top. One with a manual has the same
+keys in a table `runs` of that manual. `scripts/build_manifest` makes `wrappers.json` from both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolguard_engine.effects.manuals.manual_form import Manual
 
 MADE = "wrappers.json"
 _SOURCE = "wrappers.toml"
-_OWN_KEYS = frozenset({"joined", "away", "dashes", "of"})
+_OWN_KEYS = frozenset({"joined", "away", "dashes"})
 _FEW = 32
 """Words among which the inner command mostly begins, so that a long command is not read as a whole."""
 
@@ -110,8 +110,7 @@ _known = lru_cache(maxsize=512)(_of)
 def _read(known: Wrapper, argv: tuple[str, ...]) -> WrapperWords:
     manual = known.manual
     words = option_parser.first_reading(manual, argv)
-    commands = words.named("command")
-    at = commands[0].at if commands else len(argv)
+    at = next((word.at for role, word in words.roles if role == "command"), len(argv))
     if known.dashes and words.end:
         at = words.end + 1
     start = next((each for each in words.given if "starts" in each.entry.traits), None)
@@ -140,24 +139,36 @@ def _index() -> _Index:
 
 
 def from_toml() -> list[Wrapper]:
-    """The wrappers from their source. Raises `ValueError` as `manual_form.parse` does, and for a name that stands there
+    """The wrappers from their sources. Raises `ValueError` as `manual_form.parse` does, and for a name that stands there
     twice."""
     table = tomllib.loads((packaged.FOLDER / _SOURCE).read_text("utf-8"))
-    pages = {name: each for each in manual_catalogue.from_toml() for name in each.names}
-    found = [_wrapper(name, entry, pages) for name, entry in table.items()]
+    found = [_wrapper(name, entry) for name, entry in table.items()]
+    for pages in manual_catalogue.tables():
+        found += [_with_manual(name, pages) for name, page in pages.items() if manual_form.RUNS in page]
     spelled = [name for each in found for name in each.manual.names]
     if twice := {name for name in spelled if spelled.count(name) > 1}:
         raise ValueError(f"{', '.join(sorted(twice))}: two wrappers")
     return found
 
 
-def _wrapper(name: str, entry: dict[str, Any], pages: dict[str, Manual]) -> Wrapper:
+def _wrapper(name: str, entry: dict[str, Any]) -> Wrapper:
     own = {key: value for key, value in entry.items() if key not in _OWN_KEYS}
     manual = next(iter(manual_form.parse({name: own})))
-    if page := entry.get("of"):
-        usage = msgspec.structs.replace(manual.usage, options=pages[page].usage.options)
-        manual = msgspec.structs.replace(manual, usage=usage)
     return Wrapper(manual, entry.get("joined", False), entry.get("away", False), entry.get("dashes", False))
+
+
+def _with_manual(name: str, pages: dict[str, dict[str, Any]]) -> Wrapper:
+    """The wrapper with a manual, whose names, options and words it has unless the table `runs` says otherwise."""
+    page = next(each for each in manual_form.parse(pages) if each.names[0] == name)
+    given: dict[str, Any] = pages[name][manual_form.RUNS]
+    own = {"names": " ".join(page.names[1:]), "stops": page.stops, **given}
+    if given.keys().isdisjoint(("words", "verbs")):
+        own["words"] = " ".join(page.usage.words)
+    found = _wrapper(name, own)
+    if "options" in given:
+        return found
+    usage = msgspec.structs.replace(found.manual.usage, options=page.usage.options)
+    return msgspec.structs.replace(found, manual=msgspec.structs.replace(found.manual, usage=usage))
 
 
 def encode(wrappers: Iterable[Wrapper]) -> str:
