@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from toolguard_fleet import schema
 from toolguard_fleet.audit_trail import AuditTrail
@@ -14,6 +15,7 @@ from toolguard_fleet.blocking_connection import Connection, column, connected, f
 from toolguard_fleet.registry_rows import (
     FleetApprover,
     FleetCall,
+    FleetEvent,
     FleetGateway,
     FleetPerson,
     MaintenanceReport,
@@ -58,6 +60,11 @@ class PersonSession:
 
     def gateways(self) -> list[FleetGateway]:
         return column(self._connection, "SELECT fleet.gateways()", (), FleetGateway)
+
+    def events(self, filters: dict[str, object], before: int | None = None, limit: int = 100) -> list[FleetEvent]:
+        """The latest first. `filters`: see `fleet.events`; `before`: the id of the last one that was shown."""
+        values = (Jsonb(filters), before, limit)
+        return column(self._connection, "SELECT fleet.events(%s, %s, %s)", values, FleetEvent)
 
     def approvers(self) -> list[FleetApprover]:
         return column(self._connection, "SELECT fleet.approvers()", (), FleetApprover)

@@ -79,13 +79,28 @@ class FleetCall(msgspec.Struct, frozen=True):
     you: str = ""
 
 
+class FleetEvent(msgspec.Struct, frozen=True):
+    """What was done to the registry, or what the database noticed. `who`: a person; empty for what a gateway caused."""
+
+    id: int
+    at: float
+    kind: str
+    team: str
+    gateway: str
+    who: str
+    detail: str
+
+
 class MaintenanceReport(msgspec.Struct, frozen=True):
-    """`created`, `dropped`: partitions; `expired`: held calls that nobody answered; `forgotten_gateways`: never admitted."""
+    """`created`, `dropped`: partitions; `expired`: held calls that nobody answered; `forgotten_gateways`: never admitted.
+    `spared`: logins of gateways whose sessions the owner may not end; `open`: others than the fleet may use the database."""
 
     created: tuple[str, ...]
     dropped: tuple[str, ...]
     expired: int
     forgotten_gateways: int
+    spared: tuple[str, ...] = ()
+    open: bool = False
 
 
 class PushedPolicy(msgspec.Struct, frozen=True):

@@ -197,3 +197,67 @@ def test_this_machine_needs_no_certificate(dsn: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PGHOST", "db.example")
     if "host" not in dsn:
         assert connection_options.options(dsn)["sslmode"] == "verify-full"
+
+
+def test_events_are_shown_to_those_whom_they_concern(database: FleetDatabase, state: Path) -> None:
+    ops, web = database.gateway("ops"), database.gateway("web")
+    database.person("anna", "approver", ("ops",))
+    database.person("root", "admin", ("ops",))
+    shown = {
+        name: [
+            (each["kind"], each["gateway"])
+            for each in fleet(state, "events", "--dsn", database.dsn(login))["data"]["events"]
+        ]
+        for name, login in (("owner", OWNER), ("anna", f"anna_{database.name}"), ("root", f"root_{database.name}"))
+    }
+    assert shown["anna"] == [("admit", ops.id), ("join", ops.id)]
+    assert {kind for kind, _ in shown["root"]} == {"admit", "join", "approver"}
+    assert ("admit", web.id) not in shown["root"]
+    assert shown["owner"][-2:] == [("admit", ops.id), ("join", ops.id)]
+    (admitted,) = fleet(state, "events", "--kind", "admit", "--team", "web", "--dsn", database.dsn(OWNER))["data"]["events"]
+    assert (admitted["gateway"], admitted["who"]) == (web.id, OWNER)
+    text = toolguard("fleet", "events", "--last", "1", "--since", "1h", "--dsn", database.dsn(OWNER), "--state-dir", state)
+    assert "approver" in text.stdout
+    assert web.id not in text.stdout
+
+
+def test_maintain_says_that_a_restored_database_is_open(database: FleetDatabase, state: Path) -> None:
+    owner = database.dsn(OWNER)
+    assert fleet(state, "maintain", "--dsn", owner)["data"]["open"] is False
+    database.superuser().execute(f"GRANT CONNECT, TEMPORARY ON DATABASE {database.name} TO PUBLIC".encode())
+    done = toolguard("fleet", "maintain", "--dsn", owner, "--state-dir", state)
+    assert "toolguard fleet migrate" in done.stdout
+    fleet(state, "migrate", "--dsn", owner)
+    assert fleet(state, "maintain", "--dsn", owner)["data"]["open"] is False
+    (latest, *_) = fleet(state, "events", "--kind", "maintain", "--dsn", owner)["data"]["events"]
+    assert latest["who"] == OWNER
+
+
+OLDER = """
+CREATE SCHEMA fleet_test;
+CREATE VIEW fleet_test.pg_stat_activity AS
+    SELECT pid, usename, datname, xact_start - interval '1 hour' AS xact_start FROM pg_catalog.pg_stat_activity;
+ALTER FUNCTION fleet.maintain SET search_path = fleet_test, pg_catalog, fleet, pg_temp
+"""
+"""Every transaction that `maintain` sees is an hour older than it is."""
+
+
+def test_maintain_ends_old_transactions_of_a_team_login(database: FleetDatabase, state: Path) -> None:
+    login = database.login("team")
+    database.superuser().execute(f"GRANT toolguard_gateway TO {login}; GRANT {login} TO {OWNER}".encode())
+    database.owner().execute(OLDER)
+    held = database.connect(login)
+    held.execute("BEGIN")
+    fleet(state, "maintain", "--dsn", database.dsn(OWNER))
+    with pytest.raises(psycopg.OperationalError):
+        held.execute("SELECT 1")
+
+
+def test_maintain_names_a_login_whose_sessions_it_may_not_end(database: FleetDatabase, state: Path) -> None:
+    login = database.login("team")
+    database.superuser().execute(f"GRANT toolguard_gateway TO {login}".encode())
+    database.owner().execute(OLDER)
+    held = database.connect(login)
+    held.execute("BEGIN")
+    assert fleet(state, "maintain", "--dsn", database.dsn(OWNER))["data"]["spared"] == [login]
+    held.execute("SELECT 1")

@@ -103,6 +103,7 @@ class FleetGroup(LazyGroup):
         "admit": _listed("fleet_admit", "Admit a gateway that has joined."),
         "revoke": _listed("fleet_revoke", "Revoke a gateway permanently."),
         "approvers": _listed("fleet_approvers", "Manage the people who may approve, view or administer."),
+        "events": _listed("fleet_events", "Show what was done to the fleet, and what the database noticed."),
         "audit": _listed("fleet_audit", "Read and verify the audit logs of the gateways."),
         "policy": _listed("fleet_policy", "Check, push, compare and show the signed policy of a team."),
         "kill-switch": _listed("fleet_kill_switch", "Block all tool calls on a team's gateways, or allow calls again."),

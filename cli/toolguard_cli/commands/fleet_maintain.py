@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -14,6 +15,10 @@ from toolguard_cli.fleet import fleet_session, registry_view
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.wording import printable
+
+if TYPE_CHECKING:
+    from toolguard_fleet.registry_rows import MaintenanceReport
 
 KEPT = re.compile(r"([a-z_]{1,63})=([0-9]{1,4})")
 
@@ -40,4 +45,14 @@ def run(
             session.set_retention(each[1], int(each[2]))
         done = session.maintain()
     words = f"{len(done.created)} partitions created, {len(done.dropped)} dropped, {done.expired} held calls expired"
-    return Result("fleet maintain", registry_view.camel_case(msgspec.to_builtins(done)), (Line("ok", words),))
+    data = registry_view.camel_case(msgspec.to_builtins(done))
+    return Result("fleet maintain", data, (Line("ok", words), *_warnings(done)))
+
+
+def _warnings(done: MaintenanceReport) -> Iterator[Line]:
+    for login in done.spared:
+        yield Line("warn", f"old transactions of {printable.plain(login)} are not ended: the owner of the schema may not")
+        yield Line("next", f"as an administrator of the server: GRANT {printable.plain(login)} TO the login of the owner")
+    if done.open:
+        yield Line("warn", "logins outside of the fleet may use the database; rights of a database are not in its dump")
+        yield Line("next", "toolguard fleet migrate, as the owner of the schema, restores its rights")

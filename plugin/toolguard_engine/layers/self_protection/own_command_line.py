@@ -23,7 +23,7 @@ _SHOWING = {
     "config": frozenset({"show", "schema", "validate"}),
     "constraints": _RULES,
     "containment": frozenset({"", "status", "probe", "setup"}),
-    "fleet": frozenset({"gateways", "pending", "audit"}),
+    "fleet": frozenset({"gateways", "pending", "audit", "events"}),
     "kill-switch": frozenset({"status"}),
     "limits": frozenset({""}),
     "notify": frozenset({"status"}),
