@@ -18,7 +18,7 @@ import psycopg
 from psycopg.types.json import set_json_loads
 
 from toolguard_fleet import connection_options
-from toolguard_fleet.fleet_errors import FleetError, UnreachableError
+from toolguard_fleet.fleet_errors import BusyError, FleetError, UnreachableError
 
 FIRST_DELAY, MAX_DELAY = 1.0, 30.0
 SEVERED_SECONDS = 1.0
@@ -28,6 +28,9 @@ PATIENCE = 15
 """Seconds for making a connection where there is no other host to try: a server that thousands reach at once is slow."""
 
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
+BUSY = ("40", "53", "55", "57014")
+"""Beginnings of SQLSTATEs: conflicts, no room, locks, a limit of time. psycopg counts most of them as operational errors."""
+
 LOST_OR_UNKNOWN = (psycopg.Error, OSError, UnicodeError)
 MAX_ERROR = 200
 NO_ANSWER = "the fleet's database does not answer"
@@ -54,6 +57,14 @@ class DeadlineConnection:
         self._failed_at = self._not_before = float("-inf")
         self._asked_at = 0.0
         self._error = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a question would be asked, and not refused because of an earlier failure."""
+        return self._connection is not None or self._connecting is not None or self._may_connect(at_once=False)
+
+    def _may_connect(self, *, at_once: bool) -> bool:
+        return asyncio.get_running_loop().time() >= (self._failed_at + FIRST_DELAY if at_once else self._not_before)
 
     async def call(
         self, statement: LiteralString, arguments: tuple[Any, ...], seconds: float, *, at_once: bool = False
@@ -92,17 +103,20 @@ class DeadlineConnection:
             raise await self._lost("it did not answer in time")
         try:
             return asked.result()
-        except LOST as error:
-            raise await self._lost(one_line(error)) from error
-        except psycopg.Error as error:
-            raise FleetError(one_line(error), error.sqlstate or "") from error
+        except (*LOST, psycopg.Error) as error:
+            code = error.sqlstate or "" if isinstance(error, psycopg.Error) else ""
+            if code.startswith(BUSY) and not connection.closed:
+                raise BusyError(one_line(error), code) from error
+            if isinstance(error, LOST):
+                raise await self._lost(one_line(error)) from error
+            raise FleetError(one_line(error), code) from error
 
     async def _connected(self, until: float, *, at_once: bool) -> psycopg.AsyncConnection[Any]:
         if self._connection is not None and not self._connection.closed:
             return self._connection
         loop = asyncio.get_running_loop()
         if self._connecting is None:
-            if loop.time() < (self._failed_at + FIRST_DELAY if at_once else self._not_before):
+            if not self._may_connect(at_once=at_once):
                 raise UnreachableError(self._error)
             self._connecting = asyncio.ensure_future(self._connect())
         made = self._connecting

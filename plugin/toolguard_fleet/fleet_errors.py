@@ -15,5 +15,9 @@ class UnreachableError(FleetError):
     """The server did not answer, refused the login, or its certificate is not valid."""
 
 
+class BusyError(FleetError):
+    """The server answered that it could not do it now: a limit of time, a lock, a conflict, no room. Nothing was changed."""
+
+
 class SchemaError(FleetError):
     """The database has no toolguard schema, or one of another version."""

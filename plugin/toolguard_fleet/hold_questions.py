@@ -9,7 +9,7 @@ import msgspec
 from toolguard_engine.stores.fleet import pipe_messages as messages
 from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity
 from toolguard_fleet.deadline_connection import DeadlineConnection
-from toolguard_fleet.fleet_errors import FleetError, UnreachableError
+from toolguard_fleet.fleet_errors import BusyError, FleetError, UnreachableError
 
 PRESENT = "SELECT fleet.present(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 CLOSE = "SELECT fleet.close(%s, %s, %s, %s, %s, %s, %s)"
@@ -29,7 +29,8 @@ class HoldQuestions:
         try:
             return await self._answer(question)
         except FleetError as error:
-            return messages.AwayAnswer(question.id, str(error), is_refusal=not isinstance(error, UnreachableError))
+            is_refusal = not isinstance(error, UnreachableError | BusyError)
+            return messages.AwayAnswer(question.id, str(error), is_refusal=is_refusal)
         except msgspec.ValidationError as error:
             return messages.AwayAnswer(question.id, f"the fleet's database returned an unexpected answer: {error}")
 

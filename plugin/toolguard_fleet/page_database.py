@@ -46,12 +46,18 @@ class PageDatabase:
                 await self._open.acquire()
         except TimeoutError:
             raise UnreachableError("the fleet's database is busy") from None
-        connection = self._free.pop()
+        connection = self._next()
         try:
             return await connection.call(statement, arguments, until - self._loop.time())
         finally:
             self._free.append(connection)
             self._open.release()
+
+    def _next(self) -> DeadlineConnection:
+        """The one that was used last, if the server can be asked by it: one slow question must not refuse the others."""
+        chosen = next((each for each in reversed(self._free) if each.is_ready), self._free[-1])
+        self._free.remove(chosen)
+        return chosen
 
     def __enter__(self) -> PageDatabase:
         self._thread.start()

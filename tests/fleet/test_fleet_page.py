@@ -165,6 +165,21 @@ def test_an_approver_stops_a_team_and_an_admin_lets_it_work(scene: FleetScene, p
     assert scene.caller("ops").sync()["kill"] is False
 
 
+def test_the_history_goes_on_where_it_ended(scene: FleetScene, page: FleetPage) -> None:
+    nonces = [scene.hold("ops", "exec", f"rm {number}") for number in range(4)]
+    for nonce in nonces:
+        scene.decide("bert", "ops", nonce, "denied")
+    scene.owner.execute(
+        "UPDATE fleet.held_closed SET decided = decided - interval '1 s' * array_position(%s, nonce)", (nonces,)
+    )
+    anna = enter(scene, page, "anna")
+    calls = anna.get("/api/history")["calls"]
+    assert [each["nonce"] for each in calls] == nonces
+    earlier = anna.get(f"/api/history?before={calls[1]['decided']}")["calls"]
+    assert [each["nonce"] for each in earlier][-2:] == nonces[2:]
+    assert nonces[0] not in {each["nonce"] for each in earlier}
+
+
 def test_a_yes_cannot_be_given_here(scene: FleetScene, page: FleetPage) -> None:
     body = {"gateway": scene.gateways["ops"].id, "nonce": scene.hold("ops", "exec", "rm x"), "verdict": "approved"}
     answer = enter(scene, page, "anna").ask("/api/deny", body)

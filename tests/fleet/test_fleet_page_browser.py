@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "dashboard"))
 
@@ -99,6 +99,25 @@ def test_a_call_appears_is_signed_elsewhere_and_denied(scene: FleetScene, visit:
         "anna",
         "not today",
     )
+
+
+def test_what_waits_does_not_wait_for_the_history(scene: FleetScene, visit: Callable[..., Visitor]) -> None:
+    page = visit("anna").page
+    expect(page.get_by_text("None in this period.")).to_be_visible()
+    asked: list[Route] = []
+
+    def unanswered(route: Route) -> None:
+        asked.append(route)
+
+    page.route("**/api/history*", unanswered)
+    nonce = scene.hold("ops", "exec", "rm -r /srv/releases")
+    expect(page.locator(f'[data-nonce="{nonce}"].card')).to_contain_text("rm -r /srv/releases")
+    other = scene.hold("ops", "exec", "rm -r /srv/cache")
+    expect(page.locator(f'[data-nonce="{other}"].card')).to_be_visible()
+    assert len(asked) <= 1, "it is not asked for again before it was answered"
+    for each in asked:
+        each.continue_()
+    page.unroute_all(behavior="wait")
 
 
 def test_two_teams_and_the_kill_switch(scene: FleetScene, visit: Callable[..., Visitor]) -> None:

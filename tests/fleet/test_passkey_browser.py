@@ -130,6 +130,16 @@ def test_the_dialog_shows_what_is_signed_and_not_what_the_list_had(anna: Page, e
         dialog.get_by_role("button", name="Cancel").click()
 
 
+def test_a_new_passkey_is_offered_for_a_call_that_is_shown_already(anna: Page, engine: EngineInFleet) -> None:
+    nonce = until_held(engine)["nonce"]
+    card = anna.locator(f'[data-nonce="{nonce}"].card')
+    expect(card).to_contain_text("Run on your own machine")
+    with authenticator(anna):
+        add_passkey(anna)
+        anna.get_by_role("tab", name="Held calls").click()
+        expect(card.get_by_role("button", name="Approve with a passkey")).to_be_visible()
+
+
 def approve(page: Page, nonce: str) -> None:
     page.locator(f'[data-nonce="{nonce}"].card').get_by_role("button", name="Approve with a passkey").click()
     dialog = page.get_by_role("dialog")

@@ -19,6 +19,7 @@ from toolguard_fleet import schema
 
 EVERY_TEAM = "*"
 MAX_REASON = 300
+MILLISECONDS = 1_000
 
 
 class PersonOfPage(msgspec.Struct, frozen=True):
@@ -51,7 +52,8 @@ def calls(visit: FleetVisit, asked: Query) -> page_types.FleetCalls:
 
 
 def history(visit: FleetVisit, asked: page_types.HistoryQuery) -> page_types.FleetHistory:
-    found = visit.ask("SELECT fleet.page_closed(%s, %s)", (asked.hours,), list[CallOfFleet])
+    before = (asked.before + 1) / MILLISECONDS if asked.before else None  # calls of the same millisecond are given again
+    found = visit.ask("SELECT fleet.page_closed(%s, %s, %s)", (asked.hours, before), list[CallOfFleet])
     rejected = _rejected(visit, asked.hours) if any(each.status == "used" for each in found) else {}
     return page_types.FleetHistory([_closed(each, rejected) for each in found])
 

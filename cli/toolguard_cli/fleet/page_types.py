@@ -193,7 +193,10 @@ class FleetHealth(Shape, frozen=True):
 
 
 class HistoryQuery(Query, frozen=True):
+    """`before`: `decided` of the last call that is known; 0: the latest are wanted."""
+
     hours: Hours = 24
+    before: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class CostQuery(Query, frozen=True):

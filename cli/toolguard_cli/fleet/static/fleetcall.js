@@ -24,6 +24,7 @@ export function fleetCard(app, first) {
   let over = "";
   let busy = false;
   let verified = "";
+  let byPasskey = app.hasPasskey;
   const { nonce, gateway } = first;
   const left = el("span", { class: "left" });
   const state = el("p", { class: "state", role: "status" });
@@ -61,6 +62,7 @@ export function fleetCard(app, first) {
   );
 
   const draw = () => {
+    byPasskey = app.hasPasskey;
     root.classList.toggle("over", Boolean(over));
     choices.hidden = Boolean(over);
     deny.hidden = app.role === "viewer";
@@ -113,7 +115,7 @@ export function fleetCard(app, first) {
     beat,
     /** @param {FleetCallView} next */
     update: (next) => {
-      if (JSON.stringify(next) === JSON.stringify(held) && !over) return;
+      if (JSON.stringify(next) === JSON.stringify(held) && !over && byPasskey === app.hasPasskey) return;
       held = next;
       over = "";
       draw();

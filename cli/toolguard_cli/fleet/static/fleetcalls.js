@@ -1,6 +1,6 @@
 // The held calls of one's teams, and what became of others.
 
-import { el, fill, quoted } from "./dom.js";
+import { button, el, fill, quoted } from "./dom.js";
 import { get } from "./fleetapi.js";
 import { callText, ending, fleetCard } from "./fleetcall.js";
 import { choice, badge, empty, skeleton, when } from "./parts.js";
@@ -9,6 +9,7 @@ import { counted } from "./format.js";
 /** @typedef {import("./fleetshapes.js").FleetCallView} FleetCallView */
 
 const KEEPS = 8; // cards of calls that are over
+const PAGE = 100; // decisions in one answer of the server
 /** @type {Record<string, { label: string, tone: string }>} */
 const STATES = {
   used: { label: "Approved", tone: "green" },
@@ -27,6 +28,14 @@ export function callsView(app) {
   const past = el("div", { class: "feed" });
   const span = { hours: "24" };
   let pastKey = "";
+  /** @type {FleetCallView[]} the latest decisions */
+  let closed = [];
+  /** @type {FleetCallView[]} those before them that somebody wanted to see */
+  let earlier = [];
+  let whole = false; // whether no decision comes before them
+  let asking = 0;
+  /** @type {import("./fleetshapes.js").FleetCalls | null} */
+  let latest = null;
   const hours = choice(
     "Period",
     [
@@ -37,6 +46,9 @@ export function callsView(app) {
     span.hours,
     (value) => {
       span.hours = value;
+      earlier = [];
+      whole = false;
+      asking = 0;
       app.refresh();
     },
   );
@@ -53,16 +65,55 @@ export function callsView(app) {
   );
 
   const load = async () => {
-    const [waiting, { calls: closed }] = await Promise.all([get("calls"), get("history", { hours: span.hours })]);
+    void decided();
+    /** @type {import("./fleetshapes.js").FleetCalls} */
+    const waiting = await get("calls");
+    latest = waiting;
     app.clock(waiting.now);
-    show(waiting, closed);
-    const key = JSON.stringify(closed);
+    show(waiting);
+  };
+  /** What waits does not wait for this: over a long time it may take seconds. */
+  const decided = async () => {
+    if (asking) return;
+    const mine = (asking = Date.now());
+    try {
+      const { calls } = await get("history", { hours: span.hours });
+      if (mine !== asking) return;
+      closed = calls;
+      if (latest) show(latest);
+      draw();
+    } catch (error) {
+      if (mine === asking && !closed.length) fill(past, el("p", { class: "quiet none" }, quoted(error instanceof Error ? error.message : String(error))));
+      pastKey = "";
+    } finally {
+      if (mine === asking) asking = 0;
+    }
+  };
+  const draw = () => {
+    const known = new Set(closed.map(id));
+    const all = [...closed, ...earlier.filter((call) => !known.has(id(call)))];
+    const key = JSON.stringify(all);
     if (key === pastKey) return;
     pastKey = key;
-    fill(past, closed.length ? closed.map(entry) : el("p", { class: "quiet none" }, "None in this period."));
+    const more = closed.length >= PAGE && !whole ? button("Show earlier decisions", older, { class: "small", "data-focus": "earlier decisions" }) : null;
+    fill(past, all.length ? all.map(entry) : el("p", { class: "quiet none" }, "None in this period."), more);
   };
-  /** @param {import("./fleetshapes.js").FleetCalls} waiting @param {FleetCallView[]} closed */
-  const show = ({ all, calls }, closed) => {
+  const older = async () => {
+    const last = earlier.at(-1) ?? closed.at(-1);
+    if (!last) return;
+    try {
+      const { calls } = await get("history", { hours: span.hours, before: last.decided });
+      const known = new Set([...closed, ...earlier].map(id));
+      whole = calls.length < PAGE;
+      pastKey = "";
+      earlier = [...earlier, .../** @type {FleetCallView[]} */ (calls).filter((call) => !known.has(id(call)))];
+      draw();
+    } catch (error) {
+      app.refused(error);
+    }
+  };
+  /** @param {import("./fleetshapes.js").FleetCalls} waiting */
+  const show = ({ all, calls }) => {
     const known = new Set(calls.map(id));
     for (const call of calls) {
       const card = cards.get(id(call));
