@@ -21,6 +21,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 import effort
+import shares
 from toolguard_cli.rig.downloads import cache_dir
 from toolguard_engine.rules import packs
 
@@ -114,7 +115,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
     return Spread(config, log)
 
 
+@pytest.hookimpl(trylast=True)  # the tests that `-m` leaves out are not counted
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept = shares.mine(items)
+    if len(kept) < len(items):
+        chosen = set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = kept
     if hasattr(config, "workerinput"):
         for item in items:
             _assert_in_its_piece(item)
