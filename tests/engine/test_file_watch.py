@@ -243,3 +243,31 @@ def test_a_memory_that_cannot_be_read(tmp_path: Path, content: str, error: type[
     store.path.write_text(content)
     with pytest.raises(error):
         store.load()
+
+
+def test_a_folder_that_the_agent_made_is_its_own(play: Play) -> None:
+    made = {
+        "mkdir -p ~/box/deep ~/other": ("box/deep/x", "other/x"), "git clone ~/src ~/clone": ("clone/x",),
+        "git worktree add ~/tree main": ("tree/x",), "python3 -m venv ~/env": ("env/x",),
+        "npm create vite@latest ~/app": ("app/x",),
+    }  # fmt: skip
+    for command, names in made.items():
+        play.run(command, play.made(*(f"../{name}" for name in names)))
+    for command in ("rm -rf ~/box/deep", "rm -rf ~/other/* ~/clone", "rm -r ~/tree", "rm -rf ~/env", "rm -rf ~/app"):
+        assert play.may_run("exec", {"command": command}), command
+    assert not play.may_run("exec", {"command": "rm -rf ~/box"})
+
+
+def test_a_folder_is_not_the_agents_if_it_was_there_or_holds_what_a_person_had(play: Play) -> None:
+    home = play.work.parent
+    for name in ("there", "Documents/a", "Documents/b"):
+        (home / name).mkdir(parents=True)
+    play.run("mkdir -p ~/there ~/never ~/new ~/far", play.made("../new/x", "../far/x"))
+    play.made("../never/x")()
+    play.run("mv ~/Documents/a ~/new/", lambda: (home / "Documents" / "a").rename(home / "new" / "a"))
+    play.run("ssh other 'mkdir -p ~/elsewhere'", play.made("../elsewhere/x"))
+    for folder in ("there", "never", "new", "elsewhere", "new/a"):
+        assert not play.may_run("exec", {"command": f"rm -rf ~/{folder}"}), folder
+    assert not play.may_run("exec", {"command": "rsync -a --remove-source-files ~/Documents/b/ ~/far/"})
+    play.session.guard.files.made_folder(str(home / "far"), "another session")
+    assert not play.may_run("exec", {"command": "rm -rf ~/far"})

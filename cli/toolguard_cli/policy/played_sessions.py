@@ -27,6 +27,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError
+from toolguard_engine.effects.calls import made_files, made_folders
 from toolguard_engine.guard import inner_call
 from toolguard_engine.host import refusals
 from toolguard_engine.layers import known_inputs
@@ -210,7 +211,11 @@ class Player:
 
     def _returned(self, step: Step, wanted: WantedCall, returned: Returned, outcome: str) -> None:
         if not returned.failed:
-            self._files.ran(wanted.tool, wanted.params, step.cwd)
+            call = inner_call(Call(wanted.tool, wanted.params, agent=step.agent, session=step.session, cwd=step.cwd))
+            reading = self._session.guard.read(call)
+            changes, folders = made_files.changes(reading), made_folders.folders(reading)
+            self._files.ran(wanted.tool, wanted.params, step.cwd, changes, folders)
+        self._files.shown(returned.text)
         if outcome:
             of_result = recorded_results.outcome(returned)
             of_result |= {**self._place(step), "call": wanted.id, "id": self._id() if outcome == "ask" else None}

@@ -34,6 +34,9 @@ ANY = "*"
 """The name under which a folder has the record of files that were moved into it and are not known one by one."""
 
 MAX_MOVED_INTO = 8
+MAX_FOLDERS = 500
+"""Folders that agents made. They are not saved: another engine asks about them."""
+
 MAX_UNSAVED = 10_000
 """Changes that are remembered one by one until they are saved."""
 
@@ -58,6 +61,8 @@ class FileMemory:
     def __init__(self, tree: FileTree | None = None) -> None:
         self._tree = tree or FileTree()
         self._expected: OrderedDict[str, ExpectedText] = OrderedDict()
+        self._folders: OrderedDict[str, str] = OrderedDict()
+        """Those that agents made, each with the session."""
         self.changes = 0
         """Since the memory is there."""
         self.version = 0
@@ -73,7 +78,9 @@ class FileMemory:
 
     def fork(self) -> FileMemory:
         """A copy, which costs nothing: neither shows what is changed in the other."""
-        return FileMemory(self._tree.fork())
+        copy = FileMemory(self._tree.fork())
+        copy._folders = self._folders.copy()
+        return copy
 
     @property
     def records(self) -> dict[str, FileRecord]:
@@ -140,6 +147,27 @@ class FileMemory:
         """A call has run: what it wrote lies there now."""
         for path in [path for path, found in self._expected.items() if found.call == call]:
             del self._expected[path]
+
+    def made_folder(self, path: str, session: str) -> None:
+        """There was nothing at this path, and an agent has made a folder there."""
+        self._folders[path] = session
+        self.version += 1
+        if len(self._folders) > MAX_FOLDERS:
+            self._folders.popitem(last=False)
+
+    def is_in_made_folder(self, path: str, session: str) -> bool:
+        """Whether it is a folder that was made in this session, or lies in one."""
+        while self._folders and len(path) > 1:
+            if session and self._folders.get(path) == session:
+                return True
+            path = path.rpartition("/")[0]
+        return False
+
+    def forget_folders(self, paths: Iterable[str]) -> None:
+        """They, and the folders in them, may be a person's if they are there later."""
+        for path in paths if self._folders else ():
+            for each in [each for each in self._folders if each == path or each.startswith(f"{path.rstrip('/')}/")]:
+                del self._folders[each]
 
     @property
     def is_empty(self) -> bool:
@@ -321,6 +349,7 @@ class FileMemory:
     def removed(self, paths: Iterable[str]) -> None:
         """Also what is in them."""
         gone = sorted(paths)
+        self.forget_folders(gone)
         self._changed(RemovedFiles(gone))
         for folder, group in groupby(gone, lambda path: path.rpartition("/")[0]):
             self._tree.remove(folder.split("/"), map(basename, group))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field, structs
 
-from toolguard_engine.effects.calls import living_readings
+from toolguard_engine.effects.calls import living_readings, made_folders
 from toolguard_engine.effects.calls.arrivals import arrivals as arrivals_of
 from toolguard_engine.effects.calls.made_files import MadeFile, changes
 from toolguard_engine.effects.calls.reading import CallReading
@@ -63,6 +63,7 @@ class _Result(NamedTuple):
 class _Running(Struct, dict=True):
     """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
     and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away;
+    `new_folders`: those that it makes where nothing was;
     `most_steps`: of the memory, after which moves are only known by their sources: they are counted before the answer
     (`RunFiles.copies`), and what was not foreseen there may not stop other sessions."""
 
@@ -71,6 +72,7 @@ class _Running(Struct, dict=True):
     judged: dict[str, FileText]
     folders: frozenset[str] = frozenset()
     leaving: set[str] = field(default_factory=set)
+    new_folders: list[str] = field(default_factory=list)
     process: str = ""
     most_steps: float = inf
 
@@ -110,11 +112,12 @@ class FileWatch:
         """
         runs = bool(reading.commands and reading.command_readings)
         judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
-        if not (judged or starts or reading.tool_effects or any(reading.command_effects) or _is_git(reading)):
+        makes = runs and made_folders.makes_any(reading)
+        if not (judged or starts or reading.tool_effects or any(reading.command_effects) or makes):
             return
         running = _Running(reading, frozenset(), judged, process=process)
         effects = (*reading.tool_effects, *chain(*reading.command_effects))
-        if self._reader is not None and (any(map(_may_replace, effects)) or _is_git(reading)):
+        if self._reader is not None and (any(map(_may_replace, effects)) or makes):
             self._look(running, self._reader)
         self._begun.append(running)
 
@@ -122,6 +125,8 @@ class FileWatch:
         """What is there before the call runs. What an agent is known to have created stays so, whatever is there."""
         puts = [each for each in running.found if each.kind != "removed"]
         paths = frozenset(each.path for each in puts)
+        if made := made_folders.folders(running.reading):
+            running.new_folders = reader.missing(made)
         unknown = [path for path in paths if not self._is_created(path)]
         running.there = paths - frozenset(reader.missing(unknown)) if unknown else paths
         if landing := [each.path for each in puts if each.kind in _LANDS and each.path in running.there]:
@@ -190,6 +195,11 @@ class FileWatch:
     def _begin(self, running: _Running) -> None:
         with suppress(TooIntricate, MemoryError, RecursionError):
             self._remember(running)
+        reading = running.reading
+        if any(map(_takes_persons, chain(reading.tool_effects, *(reading.command_effects if reading.commands else ())))):
+            self._memory().forget_folders(["/"])
+        for path in running.new_folders:
+            self._memory().made_folder(path, running.reading.call.session)
         running.most_steps = self._memory().steps + MAX_STEPS
         with suppress(TooIntricate, MemoryError, RecursionError):
             known = self._timer.limited(running.reading.work, lambda: running.found)
@@ -201,7 +211,7 @@ class FileWatch:
                     running.leaving.discard(change.path)
                     self._enter(change, running)
             writes = any(each.kind != "removed" for each in running.found)
-            if running.judged or running.leaving or writes:
+            if running.judged or running.leaving or writes or running.new_folders:
                 self._running[running.reading.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
                     self._forget(self._running.popitem(last=False)[0])
@@ -274,6 +284,8 @@ class FileWatch:
     def _doubt_absent(self, run: _Running) -> None:
         """What a call has not made, since it or a part of it failed, is not the agent's if it is there later."""
         memory, made = self._memory(), dict[str, FileRecord]()
+        if run.new_folders and self._reader is not None:
+            memory.forget_folders(self._reader.missing(run.new_folders))
         for change in run.found if self._reader is not None else ():
             path = _landed(change, run.folders).path
             if (record := memory.exactly(path)) is not None and record.created:
@@ -285,6 +297,7 @@ class FileWatch:
         """A call that would delete or move files may have failed, or done it to some of them: only what is gone has no
         record any more. What lies there again need not be what an agent has made."""
         memory = self._memory()
+        memory.forget_folders(paths)
         if self._reader is None or not paths or memory.is_empty:
             return
         gone = set(self._reader.missing(list(paths)))
@@ -316,11 +329,13 @@ def _landed(change: MadeFile, folders: frozenset[str]) -> MadeFile:
     return structs.replace(change, path=f"{change.path}/{name}")
 
 
-def _is_git(reading: CallReading) -> bool:
-    for run in reading.runs if reading.commands else ():  # noqa: SIM110 - a generator takes twice as long
-        if run.name == "git":
-            return True
-    return False
+def _takes_persons(effect: Effect) -> bool:
+    """Whether it deletes what no agent has made. The only copy may be in a folder that one has made."""
+    taken = effect.kind == "delete" and effect.place not in _NOBODYS and "agent-made" not in effect.flags
+    return taken and not effect.flags.isdisjoint(_MISSED)
+
+
+_MISSED = frozenset({"recursive", "personal-file", "bulk", "glob"})
 
 
 def _may_replace(effect: Effect) -> bool:

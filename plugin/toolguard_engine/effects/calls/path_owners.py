@@ -207,7 +207,7 @@ class Owners:
         was_made = record is not None and record.created and not record.was
         if was_made and record is not None:
             was_made = self._is_recent(record, path) if _reaches_far(effect) else record.origin == "agent"
-        is_own = was_made or path in self._new
+        is_own = was_made or path in self._new or (UNKNOWN not in path and self._made.is_in_made_folder(path, self._session))
         return replace(effect, flags=effect.flags | AGENT_MADE) if is_own else effect
 
     def _is_recent(self, record: FileRecord, path: str) -> bool:

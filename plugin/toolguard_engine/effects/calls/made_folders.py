@@ -1,0 +1,59 @@
+"""Which folders a call makes. What is in a folder that was not there before is the agent's, so it may delete the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolguard_engine.effects.calls.made_files import is_known
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.places import normal
+from toolguard_engine.effects.landings import landings
+from toolguard_engine.effects.programs.wrappers import AWAY
+
+MAX_FOLDERS = 50
+_ENVIRONMENTS = frozenset({"virtualenv", "uv"})
+_PROJECTS = {
+    "npm": ("create", "init"), "pnpm": ("create",), "yarn": ("create",), "bun": ("create",), "cargo": ("new",),
+    "django-admin": ("startproject",),
+}  # fmt: skip
+_MAKERS = frozenset({"mkdir", "install", "git", "python", "python3", *_ENVIRONMENTS, *_PROJECTS})
+_CHECKS_OUT = frozenset({"clone", "worktree add"})
+
+
+def makes_any(reading: CallReading) -> bool:
+    """A quick look."""
+    for run in reading.runs if reading.commands else ():  # noqa: SIM110 - a generator takes twice as long
+        if run.name in _MAKERS:
+            return True
+    return False
+
+
+def folders(reading: CallReading) -> list[str]:
+    """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run."""
+    found: dict[str, None] = {}
+    for run in reading.runs if reading.commands else ():
+        if run.name not in _MAKERS or not AWAY.isdisjoint(run.via):
+            continue
+        for word in _named(run):
+            path = normal(word, reading.command_where, run.cwd)
+            if is_known(path) and path.count("/") > 1:
+                found[path] = None
+    return list(found)[:MAX_FOLDERS]
+
+
+def _named(run: ProgramRun) -> Iterator[str]:
+    words = run.words
+    if run.name == "mkdir" or (run.name == "install" and "-d" in run.argv):
+        yield from words.texts
+    elif run.name == "git":
+        if words.verb in _CHECKS_OUT:
+            yield from (each.folder for each in landings(run))
+    elif run.name.startswith("python"):
+        if run.argv[1:3] == ("-m", "venv"):
+            yield from run.argv[3:] if len(run.argv) == 4 else ()  # noqa: PLR2004 - python -m venv FOLDER
+    elif run.name in _ENVIRONMENTS:
+        named = words.texts[1:] if words.texts[:1] == ("venv",) else words.texts if run.name != "uv" else ()
+        yield from named[:1]
+    elif words.texts[:1] and words.texts[0] in _PROJECTS[run.name]:
+        yield from words.texts[1:2] if run.name == "cargo" else words.texts[2:3]
