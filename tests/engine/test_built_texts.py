@@ -11,7 +11,7 @@ from hostile_texts import SEQUENCES
 from test_run_files import WORK, guard
 from toolguard_engine.effects.calls.made_files import changes
 from toolguard_engine.effects.commands import interpreters, runner_files
-from toolguard_engine.effects.languages.python_values import Either
+from toolguard_engine.effects.languages.code_values import Either
 from toolguard_engine.effects.languages.script_run import MAX_CHOICES, MAX_DEEDS, MAX_STEPS, distributed
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.work_limit import BASE, BUILT, MOST

@@ -12,7 +12,7 @@ from effort import some
 from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.effects.languages import python_code
+from toolguard_engine.effects.languages.python import python_code
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.work_limit import MOST

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.languages import language_catalogue, python_code, script_code
+from toolguard_engine.effects.languages import language_catalogue, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
+from toolguard_engine.effects.languages.python import python_code
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.syntax import windows_shells

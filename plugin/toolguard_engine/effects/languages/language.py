@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from toolguard_engine.effects.languages.script_run import LanguageLibrary
-from toolguard_engine.effects.languages.script_tokens import Syntax
+from toolguard_engine.effects.languages.script_syntax import Syntax
 
 
 class ReadBy(msgspec.Struct, frozen=True):

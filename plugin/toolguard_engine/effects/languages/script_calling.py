@@ -5,8 +5,9 @@ from __future__ import annotations
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.effects.languages.awk.awk_syntax import AWK
 from toolguard_engine.effects.languages.code_deeds import write
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     NOTHING,
     Library,
     Unknown,
@@ -17,9 +18,15 @@ from toolguard_engine.effects.languages.python_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVASCRIPT
+from toolguard_engine.effects.languages.lua.lua_syntax import LUA
+from toolguard_engine.effects.languages.perl.perl_syntax import PERL
+from toolguard_engine.effects.languages.php.php_syntax import PHP
+from toolguard_engine.effects.languages.powershell.powershell_syntax import POWERSHELL
+from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 from toolguard_engine.effects.languages.script_places import TokenReader
 from toolguard_engine.effects.languages.script_run import Routine, element, item_at
-from toolguard_engine.effects.languages.script_tokens import AWK, JAVASCRIPT, LUA, PERL, PHP, POWERSHELL, RUBY, Token
+from toolguard_engine.effects.languages.script_tokens import Token
 
 ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
 _BLOCKS = word_set("def do if unless case while until begin class module for function repeat")

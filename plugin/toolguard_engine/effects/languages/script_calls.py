@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterator
 
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages import folded_values as folding
 from toolguard_engine.effects.languages.code_deeds import Deed
-from toolguard_engine.effects.languages.python_builtins import TEMP
-from toolguard_engine.effects.languages.python_builtins import environment as variable
-from toolguard_engine.effects.languages.python_requests import address, carried, data_headers, logs_in
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     DECODED,
     FETCHERS,
     FROM_NETWORK,
@@ -27,6 +24,8 @@ from toolguard_engine.effects.languages.python_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.languages.outside_values import address, carried, data_headers, logs_in
+from toolguard_engine.effects.languages.outside_values import environment as variable
 from toolguard_engine.effects.languages.script_run import (
     FROM_INPUT,
     MAX_CHOICES,
@@ -410,4 +409,4 @@ def requested(run: ScriptRun, url: Value, method: str, body: Value, headers: Val
     return Unknown("response", (FROM_NETWORK,))
 
 
-__all__ = ["TEMP", "variable"]
+__all__ = ["variable"]

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages import code_deeds as deeds
+from toolguard_engine.effects.languages.awk.awk_syntax import AWK
 from toolguard_engine.effects.languages.code_deeds import Deed
-from toolguard_engine.effects.languages.script_tokens import AWK, PERL, RUBY, Syntax, Token
+from toolguard_engine.effects.languages.perl.perl_syntax import PERL
+from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
+from toolguard_engine.effects.languages.script_syntax import Syntax
+from toolguard_engine.effects.languages.script_tokens import Token
 
 MAX_BODY = 400
 _NEVER_ENDING = {"while": (["true"], ["1"]), "until": (["false"], ["0"]), "for": ([";", ";"],), "loop": ([],)}

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-from toolguard_engine.effects.languages.python_values import NOTHING, Either, Library, Unknown, Value, sources
+from toolguard_engine.effects.languages.code_values import NOTHING, Either, Library, Unknown, Value, sources
+from toolguard_engine.effects.languages.go.go_syntax import GO
+from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVASCRIPT
 from toolguard_engine.effects.languages.script_run import MAX_CHOICES, ScriptRun, item_at
-from toolguard_engine.effects.languages.script_tokens import (
-    GO,
-    JAVASCRIPT,
-    Token,
-    unescaped,
-)
+from toolguard_engine.effects.languages.script_tokens import Token, unescaped
 
 OPENS = {"{": "}", "[": "]", "(": ")"}
 _MEMBERS = frozenset({"private", "public", "protected", "readonly"})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.effects.languages.awk.awk_syntax import AWK
 from toolguard_engine.effects.languages.code_deeds import INPUT, shell, write
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     NOTHING,
     Either,
     Library,
@@ -16,6 +17,12 @@ from toolguard_engine.effects.languages.python_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVASCRIPT
+from toolguard_engine.effects.languages.lua.lua_syntax import LUA
+from toolguard_engine.effects.languages.perl.perl_syntax import PERL
+from toolguard_engine.effects.languages.php.php_syntax import PHP
+from toolguard_engine.effects.languages.powershell.powershell_syntax import POWERSHELL
+from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 from toolguard_engine.effects.languages.script_calling import ASSIGNING, CommandReader, is_path
 from toolguard_engine.effects.languages.script_places import OPENS
 from toolguard_engine.effects.languages.script_run import (
@@ -31,17 +38,8 @@ from toolguard_engine.effects.languages.script_run import (
     printed,
 )
 from toolguard_engine.effects.languages.script_statements import STATEMENTS
-from toolguard_engine.effects.languages.script_tokens import (
-    AWK,
-    JAVASCRIPT,
-    LUA,
-    PERL,
-    PHP,
-    POWERSHELL,
-    RUBY,
-    Syntax,
-    Token,
-)
+from toolguard_engine.effects.languages.script_syntax import Syntax
+from toolguard_engine.effects.languages.script_tokens import Token
 
 _PREFIXES = frozenset({"!", "-", "+", "~", "...", "\\", "&", "*", "++", "--", "@", "?", "%"})
 PREFIX_WORDS = word_set(

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages.code_deeds import Deed, output_of
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     FROM_ENVIRONMENT,
     NOTHING,
     Either,
@@ -27,7 +27,8 @@ from toolguard_engine.effects.languages.python_values import (
     text,
 )
 from toolguard_engine.effects.languages.script_loops import endless
-from toolguard_engine.effects.languages.script_tokens import Syntax, Token, Tokens
+from toolguard_engine.effects.languages.script_syntax import Syntax
+from toolguard_engine.effects.languages.script_tokens import Token, Tokens
 from toolguard_engine.effects.manuals import find_expression, option_parser
 from toolguard_engine.model.work_limit import steps_to_build
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolguard_engine.effects.languages.python_values import NOTHING, Library, Value
+from toolguard_engine.effects.languages.applescript.applescript_syntax import APPLESCRIPT
+from toolguard_engine.effects.languages.code_values import NOTHING, Library, Value
+from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVASCRIPT
+from toolguard_engine.effects.languages.lua.lua_syntax import LUA
+from toolguard_engine.effects.languages.perl.perl_syntax import PERL
+from toolguard_engine.effects.languages.php.php_syntax import PHP
+from toolguard_engine.effects.languages.powershell.powershell_syntax import POWERSHELL
 from toolguard_engine.effects.languages.script_calling import CallReader
 from toolguard_engine.effects.languages.script_run import element
-from toolguard_engine.effects.languages.script_tokens import APPLESCRIPT, JAVASCRIPT, LUA, PERL, PHP, POWERSHELL
 
 _SKIPPED = ("package", "interface", "type", "namespace")
 

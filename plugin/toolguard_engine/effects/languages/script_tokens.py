@@ -12,7 +12,12 @@ from typing import Literal
 import msgspec
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.effects.languages.go.go_syntax import GO
+from toolguard_engine.effects.languages.lua.lua_syntax import LUA
+from toolguard_engine.effects.languages.perl.perl_syntax import PERL
+from toolguard_engine.effects.languages.powershell.powershell_syntax import POWERSHELL
+from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
+from toolguard_engine.effects.languages.script_syntax import Syntax
 
 Kind = Literal["name", "number", "string", "command", "pattern", "words", "sign", "end"]
 """`command`: a text that a shell runs (`qx`, backticks); `pattern`: a regular expression; `words`: `qw(a b)`."""
@@ -36,77 +41,6 @@ class Token(msgspec.Struct):
     match: int = -1
     spaced: bool = False
 
-
-class Syntax(msgspec.Struct, frozen=True):
-    """How a language is written. `single`, `double`, `back`: what these quotes mean: `raw`, `text` (escapes), `fills`
-    (values are filled in), `command`, or empty; `lines`: whether a line end ends a statement; `concat`: the signs that join
-    texts; `patterns`: whether `/` may begin a regular expression; `quotes`: words that do; `ends`: whether `end` closes
-    blocks; `bare`: whether arguments need no parentheses; `filled`: how what is filled into a text begins; `operators`:
-    names that are operators; `function`: the word that begins one."""
-
-    comment: str
-    single: str = "text"
-    double: str = "text"
-    back: str = ""
-    lines: bool = False
-    concat: frozenset[str] = frozenset({"+"})
-    patterns: bool = False
-    quotes: str = ""
-    ends: bool = False
-    bare: bool = False
-    escape: str = "\\"
-    marks: str = "\"'`"
-    filled: str = ""
-    operators: frozenset[str] = frozenset()
-    function: str = "function"
-    names: str = r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+"
-
-
-JAVASCRIPT = Syntax(
-    r"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)", back="fills", patterns=True,
-    names=r"[#A-Za-z_$\x80-\U0010ffff][\w$\x80-\U0010ffff]*+",
-    filled=r"(?<!\\)\$\{", operators=frozenset({"instanceof", "in"}),
-)  # fmt: skip
-PERL = Syntax(
-    r"#[^\n]*+|^=[a-z](?sm:.)*?(?:^=cut\b|\Z)", single="raw", double="fills", back="command",
-    concat=frozenset({"."}), patterns=True, bare=True,
-    quotes=r"(?<![-\w$@%&>])(?:q[qxw]?|m|qr|s|tr|y)\b(?!\s*+(?:=|,|;|\)|\}))",
-    names=r"[$@%&]{0,2}+(?:::)?[A-Za-z_]\w*+(?>(?:::\w++)*)|\$\{?\^?\w++\}?|[$@][_!@0&/\\,;.$]|\$#\{?\$?\w++",
-    filled=(
-        r"(?<!\\)(?:\$\{?\w++(?>(?:::\w++)*)\}?(?>(?:(?:->)?(?:\[[^\]\n]{1,40}\]|\{[^}\n]{1,40}\}))*)|@\{\[|@\{|@\w++|\$\{)"
-    ),
-    operators=frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}), function="sub",
-)  # fmt: skip
-RUBY = Syntax(
-    r"#[^\n]*+", single="raw", double="fills", back="command", lines=True, concat=frozenset({"+", "/", "<<"}),
-    patterns=True, quotes=r"%[qQxwWiIr]?(?=[\[({<|!/])", ends=True, bare=True,
-    names=r"[@$]{0,2}+[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+[?!]?(?!=)|[@$]{0,2}+[A-Za-z_]\w*+",
-    filled=r"(?<!\\)#\{", operators=frozenset({"and", "or"}), function="def",
-)  # fmt: skip
-PHP = Syntax(
-    r"//[^\n]*+|#(?!\[)[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)|<\?(?:php|=)?|\?>", single="raw", double="fills", back="command",
-    concat=frozenset({"."}), names=r"\$*+\\?[A-Za-z_\x80-\U0010ffff][\w\\\x80-\U0010ffff]*+",
-    filled=r"(?<!\\)(?:\{(?=\$)|\$\{|\$\w++(?:->\w++|\[[^\]\n]{1,40}\])?)",
-    operators=frozenset({"and", "or", "xor", "instanceof"}),
-)  # fmt: skip
-AWK = Syntax(r"#[^\n]*+", marks='"', lines=True, concat=frozenset(), patterns=True, bare=True)
-POWERSHELL = Syntax(
-    r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", marks="\"'", single="raw", double="fills", lines=True, bare=True,
-    escape="`",
-    names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]"
-    r"|-?[A-Za-z_][\w]*+(?>(?:-\w++)*)",
-    filled=r"(?<!`)(?:\$\(|\$\{|\$(?:\w++:)?\w++(?:\.\w++(?!\())?)",
-    operators=word_set(
-        "-eq -ne -like -match -replace -join -split -and -or -f -notlike -notmatch -gt -lt -ge -le -in -contains -is"
-    ),
-)  # fmt: skip
-LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), ends=True, bare=True,
-    operators=frozenset({"and", "or"}),
-)  # fmt: skip
-APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", marks='"', lines=True, concat=frozenset({"&"}), bare=True,
-    operators=frozenset({"and", "or", "contains", "is", "mod"}),
-)  # fmt: skip
-GO = Syntax(r"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)", back="raw", lines=True)
 
 _SIGN = (
     r"=>|->|\?\.(?!\d)|::|\?\?=?|\|\|=?|&&=?|\.\.\.|\.\.|\*\*=?|<<~?|=~|!~|===|!==|==|!=|<=>|<=|>=|\+\+|--"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolguard_engine.effects.languages.applescript.applescript_calls import APPLE_LIBRARY, as_names
+from toolguard_engine.effects.languages.applescript.applescript_syntax import APPLESCRIPT
 from toolguard_engine.effects.languages.language import Language, ReadBy
-from toolguard_engine.effects.languages.script_tokens import APPLESCRIPT
 
 LANGUAGE = Language(
     "applescript",

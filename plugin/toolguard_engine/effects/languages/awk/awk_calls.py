@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolguard_engine.effects.languages import script_calls as calls
+from toolguard_engine.effects.languages.code_values import Value
 from toolguard_engine.effects.languages.common_calls import formatted
-from toolguard_engine.effects.languages.python_values import Value
 from toolguard_engine.effects.languages.script_run import LanguageLibrary, ScriptRun
 
 

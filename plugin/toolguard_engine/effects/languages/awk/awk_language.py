@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolguard_engine.effects.languages.awk.awk_calls import AWK_LIBRARY
+from toolguard_engine.effects.languages.awk.awk_syntax import AWK
 from toolguard_engine.effects.languages.language import Language, ReadBy
-from toolguard_engine.effects.languages.script_tokens import AWK
 
 LANGUAGE = Language(
     "awk",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages import folded_values as folding
 from toolguard_engine.effects.languages import script_calls as calls
-from toolguard_engine.effects.languages.python_values import NOTHING, Library, Value, feed, sources, text
+from toolguard_engine.effects.languages.code_values import NOTHING, Library, Value, feed, sources, text
 from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import ENVIRONMENT, Act, LanguageLibrary, Routine, ScriptRun
 from toolguard_engine.model.kept_patterns import compiled
@@ -118,7 +118,7 @@ FUNCTIONS: dict[str, Act] = calls.rows(
     ("os.Link", calls.on_two(calls.hard_link)), ("os.Chdir", calls.on_paths(deeds.change_folder)),
     ("os.Getenv os.LookupEnv", lambda _, args, __: calls.variable(text(argument_at(args, 0)))),
     ("os.Environ", calls.constant(ENVIRONMENT)), ("os.UserHomeDir", calls.constant("~")), ("os.Getwd", calls.constant(".")),
-    ("os.TempDir", calls.constant("/tmp")), ("os.MkdirTemp ioutil.TempDir", calls.constant(calls.TEMP)),  # noqa: S108 - a name
+    ("os.TempDir", calls.constant("/tmp")), ("os.MkdirTemp ioutil.TempDir", calls.constant(deeds.TEMPORARY)),  # noqa: S108 - a name
     ("filepath.Join path.Join", calls.path_joined), ("filepath.Glob", calls.matching),
     ("os.ReadDir ioutil.ReadDir", calls.listing), ("filepath.Walk filepath.WalkDir", _walked),
     ("filepath.Dir path.Dir", calls.folded(folding.parent)), ("filepath.Base path.Base", calls.folded(folding.base)),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolguard_engine.effects.languages.go.go_calls import GO_LIBRARY, as_script
+from toolguard_engine.effects.languages.go.go_syntax import GO
 from toolguard_engine.effects.languages.language import Language, ReadBy
-from toolguard_engine.effects.languages.script_tokens import GO
 
 LANGUAGE = Language(
     "go",

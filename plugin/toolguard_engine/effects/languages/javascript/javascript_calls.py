@@ -6,8 +6,17 @@ from functools import lru_cache
 
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages import folded_values as folding
 from toolguard_engine.effects.languages import script_calls as calls
+from toolguard_engine.effects.languages.code_values import (
+    NOTHING,
+    Library,
+    Unknown,
+    Value,
+    choices,
+    sources,
+    text,
+)
 from toolguard_engine.effects.languages.javascript.javascript_requests import (
     client,
     connected,
@@ -20,15 +29,6 @@ from toolguard_engine.effects.languages.javascript.javascript_requests import (
     posted,
     sent,
     socket,
-)
-from toolguard_engine.effects.languages.python_values import (
-    NOTHING,
-    Library,
-    Unknown,
-    Value,
-    choices,
-    sources,
-    text,
 )
 from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
@@ -245,7 +245,7 @@ FUNCTIONS: dict[str, Act] = calls.rows(
     ("fs.symlink Deno.symlink", calls.on_two(deeds.link)),
     ("fs.link Deno.link", calls.on_two(calls.hard_link)),
     ("fs.chmod Deno.chmod", _mode),
-    ("fs.mkdtemp Deno.makeTempDir", calls.constant(calls.TEMP)),
+    ("fs.mkdtemp Deno.makeTempDir", calls.constant(deeds.TEMPORARY)),
     ("path.join join", calls.path_joined),
     ("path.resolve resolve", calls.resolved),
     ("path.dirname", calls.folded(folding.parent)),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolguard_engine.effects.languages.javascript.javascript_calls import JAVASCRIPT_LIBRARY
+from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVASCRIPT
 from toolguard_engine.effects.languages.language import Language, ReadBy
-from toolguard_engine.effects.languages.script_tokens import JAVASCRIPT
 
 LANGUAGE = Language(
     "javascript",

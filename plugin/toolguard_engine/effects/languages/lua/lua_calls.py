@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import script_calls as calls
+from toolguard_engine.effects.languages.code_values import Value, text
 from toolguard_engine.effects.languages.common_calls import NAMED, backwards, formatted
-from toolguard_engine.effects.languages.python_values import Value, text
 from toolguard_engine.effects.languages.script_calls import argument_at
 from toolguard_engine.effects.languages.script_run import FROM_INPUT, Act, LanguageLibrary, ScriptRun, element
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolguard_engine.effects.languages.common_calls import HINTS
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.lua.lua_calls import LUA_LIBRARY
-from toolguard_engine.effects.languages.script_tokens import LUA
+from toolguard_engine.effects.languages.lua.lua_syntax import LUA
 
 LANGUAGE = Language(
     "lua",

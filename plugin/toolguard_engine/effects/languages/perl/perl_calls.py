@@ -7,8 +7,15 @@ import re
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages import folded_values as folding
 from toolguard_engine.effects.languages import script_calls as calls
+from toolguard_engine.effects.languages.code_values import (
+    NOTHING,
+    Unknown,
+    Value,
+    feed,
+    text,
+)
 from toolguard_engine.effects.languages.common_calls import (
     NAMED,
     backwards,
@@ -20,13 +27,6 @@ from toolguard_engine.effects.languages.common_calls import (
     name_of,
     posted,
     unpacked,
-)
-from toolguard_engine.effects.languages.python_values import (
-    NOTHING,
-    Unknown,
-    Value,
-    feed,
-    text,
 )
 from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
@@ -145,7 +145,7 @@ _PERL: dict[str, Act] = calls.rows(
     ("File::HomeDir.my_home", calls.constant("~")),
     ("getcwd cwd", calls.constant(".")),
     ("getpwuid getpwnam", calls.constant([*[UNKNOWN] * 7, "~", "/bin/sh"])),
-    ("tempdir tempfile", calls.constant(calls.TEMP)),
+    ("tempdir tempfile", calls.constant(deeds.TEMPORARY)),
 )
 _PERL_METHODS: dict[str, Act] = calls.rows(
     ("get", fetched),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolguard_engine.effects.languages.common_calls import HINTS
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.perl.perl_calls import PERL_LIBRARY
-from toolguard_engine.effects.languages.script_tokens import PERL
+from toolguard_engine.effects.languages.perl.perl_syntax import PERL
 
 LANGUAGE = Language(
     "perl",

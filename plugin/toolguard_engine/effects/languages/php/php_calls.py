@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages import folded_values as folding
 from toolguard_engine.effects.languages import script_calls as calls
+from toolguard_engine.effects.languages.code_values import (
+    NOTHING,
+    Unknown,
+    Value,
+    text,
+)
 from toolguard_engine.effects.languages.common_calls import (
     NAMED,
     TREE,
@@ -14,12 +20,6 @@ from toolguard_engine.effects.languages.common_calls import (
     joined,
     mapped_by_name,
     name_of,
-)
-from toolguard_engine.effects.languages.python_values import (
-    NOTHING,
-    Unknown,
-    Value,
-    text,
 )
 from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (

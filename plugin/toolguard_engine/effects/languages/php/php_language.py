@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolguard_engine.effects.languages.common_calls import HINTS
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.php.php_calls import PHP_LIBRARY
-from toolguard_engine.effects.languages.script_tokens import PHP
+from toolguard_engine.effects.languages.php.php_syntax import PHP
 
 LANGUAGE = Language(
     "php",

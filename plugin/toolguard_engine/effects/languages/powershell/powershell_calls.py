@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages import folded_values as folding
 from toolguard_engine.effects.languages import script_calls as calls
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     DECODED,
     FROM_ENVIRONMENT,
     FROM_NETWORK,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.powershell.powershell_calls import POWERSHELL_LIBRARY
-from toolguard_engine.effects.languages.script_tokens import POWERSHELL
+from toolguard_engine.effects.languages.powershell.powershell_syntax import POWERSHELL
 
 LANGUAGE = Language(
     "powershell",

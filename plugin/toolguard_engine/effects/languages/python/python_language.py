@@ -1,4 +1,4 @@
-"""The facts of Python. Its reader (`python_code`) is not in this folder, since scripts have the same values."""
+"""The facts of Python. `python_code` reads it."""
 
 from __future__ import annotations
 

@@ -6,16 +6,16 @@ import re
 from functools import partial
 
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages import folded_values as folding
 from toolguard_engine.effects.languages import script_calls as calls
-from toolguard_engine.effects.languages.common_calls import NAMED, TREE, chmod, fetched, formatted, name_of, posted, unpacked
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     NOTHING,
     Library,
     Value,
     choices,
     text,
 )
+from toolguard_engine.effects.languages.common_calls import NAMED, TREE, chmod, fetched, formatted, name_of, posted, unpacked
 from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
     ENVIRONMENT,
@@ -149,7 +149,7 @@ _RUBY: dict[str, Act] = calls.rows(
     ("Dir.children Dir.entries Dir.each_child Dir.foreach", _children),
     ("Dir.home", calls.constant("~")),
     ("Dir.pwd", calls.constant(".")),
-    ("Dir.tmpdir Dir.mktmpdir", calls.constant(calls.TEMP)),
+    ("Dir.tmpdir Dir.mktmpdir", calls.constant(deeds.TEMPORARY)),
     ("Dir.chdir", calls.on_paths(deeds.change_folder)),
     ("File.join", calls.path_joined),
     ("File.expand_path", _expanded),

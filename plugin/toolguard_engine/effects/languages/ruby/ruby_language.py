@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolguard_engine.effects.languages.common_calls import HINTS
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.ruby.ruby_calls import RUBY_LIBRARY
-from toolguard_engine.effects.languages.script_tokens import RUBY
+from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 
 LANGUAGE = Language(
     "ruby",

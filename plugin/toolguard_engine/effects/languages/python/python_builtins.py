@@ -6,12 +6,9 @@ import re
 from collections.abc import Callable
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
-from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
-from toolguard_engine.effects.languages.python_tables import Act, constant, passing, table
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages import folded_values as folding
+from toolguard_engine.effects.languages.code_values import (
     DECODED,
     FROM_ENVIRONMENT,
     MAX_ITEMS,
@@ -25,26 +22,12 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
+from toolguard_engine.effects.languages.outside_values import environment
+from toolguard_engine.effects.languages.python.python_calling import Arguments, PythonCalling
+from toolguard_engine.effects.languages.python.python_tables import Act, constant, passing, table
 
 TEMP = deeds.TEMPORARY
 _HIGHEST_UNIT, _BYTE, _HUGE = 0x10FFFF, 256, 1 << 32
-
-
-def environment(name: str, default: Value = None) -> Value:
-    """The value of an environment variable."""
-    if name in _PLACES:
-        return _PLACES[name]
-    if _SECRET_NAME.search(name):
-        return sourced(UNKNOWN, (f"secret:{name}",))
-    return UNKNOWN if default is None else either([default, UNKNOWN])
-
-
-_PLACES = {
-    "HOME": "~", "USERPROFILE": "~", "PWD": ".", "TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", "SHELL": "sh",  # noqa: S108 - names
-}  # fmt: skip
-_SECRET_NAME = lazy_re.compile(
-    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE
-)
 
 
 def _variable(_: PythonCalling, given: Arguments) -> Value:

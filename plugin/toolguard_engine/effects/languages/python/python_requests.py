@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolguard_engine.effects.facts import key_owners, web_targets
+from toolguard_engine.effects.facts import web_targets
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
-from toolguard_engine.effects.languages.python_files import open_file, written
-from toolguard_engine.effects.languages.python_tables import Act, constant, passing, table
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     FROM_NETWORK,
     FROM_SOCKET,
     NOTHING,
@@ -24,43 +21,16 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
+from toolguard_engine.effects.languages.outside_values import address, carried, data_headers, logs_in
+from toolguard_engine.effects.languages.python.python_calling import Arguments, PythonCalling
+from toolguard_engine.effects.languages.python.python_files import open_file, written
+from toolguard_engine.effects.languages.python.python_tables import Act, constant, passing, table
 
 _BODIES = ("data", "json", "files", "content", "body", "params", "fields")
-_LOGIN_HEADERS = frozenset({"authorization", "x-api-key", "private-token", "x-auth-token", "api-key", "proxy-authorization"})
 _VERIFIES = ("verify", "verify_ssl", "ssl")
 _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 RESPONSE = Unknown("response", (FROM_NETWORK,))
-
-
-def address(value: Value) -> str:
-    """An address as far as it is known; empty where its host is not."""
-    url = text(value) if value is not None else ""
-    host = url.partition("://")[2] or url
-    return "" if not host or host[:1] == UNKNOWN or host.split("/")[0].strip(UNKNOWN + ".:") == "" else url
-
-
-def carried(url: str, *values: Value) -> StdinSource:
-    """What a request carries, without a secret that is the host's own."""
-    host = url.partition("://")[2].partition("/")[0].lower()
-    kept = tuple(
-        each
-        for each in sources(*values)
-        if not (each.startswith("secret:") and key_owners.belongs(each[7:], host.partition(":")[0]))
-    )
-    return feed(Unknown(sources=kept))
-
-
-def data_headers(value: Value) -> list[Value]:
-    """The headers that carry data: not those that log in."""
-    if not isinstance(value, dict):
-        return []
-    return [part for name, part in value.items() if str(name).lower() not in _LOGIN_HEADERS]
-
-
-def logs_in(*values: Value) -> bool:
-    """Whether a request carries a secret, though it may be the host's own."""
-    return any(each.startswith("secret:") for each in sources(*values))
 
 
 def _unverified(given: Arguments) -> Sequence[str]:

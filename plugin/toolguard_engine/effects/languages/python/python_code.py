@@ -16,11 +16,11 @@ from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import kept_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading, Deed
-from toolguard_engine.effects.languages.python_calling import Exhausted
-from toolguard_engine.effects.languages.python_folding import FAULTS
-from toolguard_engine.effects.languages.python_methods import PythonLibraries
-from toolguard_engine.effects.languages.python_reader import PythonReader
-from toolguard_engine.effects.languages.python_values import NOTHING, PART, Value
+from toolguard_engine.effects.languages.code_values import NOTHING, PART, Value
+from toolguard_engine.effects.languages.folded_values import FAULTS
+from toolguard_engine.effects.languages.python.python_calling import Exhausted
+from toolguard_engine.effects.languages.python.python_methods import PythonLibraries
+from toolguard_engine.effects.languages.python.python_reader import PythonReader
 
 MAX_CODE = 64_000
 MAX_BRACKETS = 60

@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages import folded_values as folding
 from toolguard_engine.effects.languages.code_deeds import Deed
-from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
-from toolguard_engine.effects.languages.python_tables import Act, constant, table
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     ENCRYPTED,
     NOTHING,
     Unknown,
@@ -23,6 +21,8 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
+from toolguard_engine.effects.languages.python.python_calling import Arguments, PythonCalling
+from toolguard_engine.effects.languages.python.python_tables import Act, constant, table
 
 
 def _on_path(make: Callable[[str], Deed]) -> Act:

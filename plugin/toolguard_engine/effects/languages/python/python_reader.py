@@ -11,10 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from toolguard_engine.effects.facts.command import UNKNOWN
-from toolguard_engine.effects.languages import python_folding as folding
-from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
-from toolguard_engine.effects.languages.python_syntax import asked_end, may_end
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages import folded_values as folding
+from toolguard_engine.effects.languages.code_values import (
     MAX_ITEMS,
     NOTHING,
     PART,
@@ -29,6 +27,8 @@ from toolguard_engine.effects.languages.python_values import (
     sourced,
     sources,
 )
+from toolguard_engine.effects.languages.python.python_calling import Arguments, PythonCalling
+from toolguard_engine.effects.languages.python.python_syntax import asked_end, may_end
 
 MAX_LOOP = 12
 

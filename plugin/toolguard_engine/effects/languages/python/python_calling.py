@@ -9,8 +9,7 @@ from typing import Protocol
 import msgspec
 
 from toolguard_engine.effects.languages.code_deeds import Deed
-from toolguard_engine.effects.languages.python_syntax import is_called_by_pytest
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     NOTHING,
     Either,
     Function,
@@ -25,6 +24,7 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
+from toolguard_engine.effects.languages.python.python_syntax import is_called_by_pytest
 from toolguard_engine.model.work_limit import BUILT, steps_to_build
 
 MAX_STEPS = 6_000

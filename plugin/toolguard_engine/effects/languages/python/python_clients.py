@@ -11,9 +11,9 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import web_targets
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
-from toolguard_engine.effects.languages.python_tables import Act, table
-from toolguard_engine.effects.languages.python_values import NOTHING, Unknown, Value, choices, items, sources, text
+from toolguard_engine.effects.languages.code_values import NOTHING, Unknown, Value, choices, items, sources, text
+from toolguard_engine.effects.languages.python.python_calling import Arguments, PythonCalling
+from toolguard_engine.effects.languages.python.python_tables import Act, table
 from toolguard_engine.effects.programs.posted_messages import messages
 from toolguard_engine.model.kept_patterns import compiled
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
-from toolguard_engine.effects.languages.python_values import Unknown, Value, sources
+from toolguard_engine.effects.languages.code_values import Unknown, Value, sources
+from toolguard_engine.effects.languages.python.python_calling import Arguments, PythonCalling
 
 Act = Callable[[PythonCalling, Arguments], Value]
 

@@ -11,13 +11,8 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages import python_builtins, python_clients, python_files, python_programs
-from toolguard_engine.effects.languages import python_folding as folding
-from toolguard_engine.effects.languages.python_builtins import ALIASES, CONSTANTS, environment
-from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
-from toolguard_engine.effects.languages.python_files import mode_text, open_file, written
-from toolguard_engine.effects.languages.python_requests import REQUESTS, uploaded
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages import folded_values as folding
+from toolguard_engine.effects.languages.code_values import (
     ENCRYPTED,
     FROM_SOCKET,
     MAX_ITEMS,
@@ -32,6 +27,12 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
+from toolguard_engine.effects.languages.outside_values import environment
+from toolguard_engine.effects.languages.python import python_builtins, python_clients, python_files, python_programs
+from toolguard_engine.effects.languages.python.python_builtins import ALIASES, CONSTANTS
+from toolguard_engine.effects.languages.python.python_calling import Arguments, PythonCalling
+from toolguard_engine.effects.languages.python.python_files import mode_text, open_file, written
+from toolguard_engine.effects.languages.python.python_requests import REQUESTS, uploaded
 from toolguard_engine.effects.programs.code_methods import grants_access, methods
 
 _TABLE = {**python_builtins.CALLS, **python_files.CALLS, **python_programs.CALLS, **REQUESTS, **python_clients.CALLS}

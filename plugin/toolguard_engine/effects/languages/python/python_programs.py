@@ -7,10 +7,7 @@ import shlex
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages.python_calling import MAX_NESTED, Arguments, PythonCalling
-from toolguard_engine.effects.languages.python_files import written
-from toolguard_engine.effects.languages.python_tables import Act, constant, table
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     DECODED,
     FETCHERS,
     FROM_SOCKET,
@@ -29,6 +26,9 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
+from toolguard_engine.effects.languages.python.python_calling import MAX_NESTED, Arguments, PythonCalling
+from toolguard_engine.effects.languages.python.python_files import written
+from toolguard_engine.effects.languages.python.python_tables import Act, constant, table
 
 MAX_LINE = 2_000
 MAX_PIPE = 8

@@ -17,7 +17,7 @@ from typing import Any
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.facts.place_names import word_set
-from toolguard_engine.effects.languages.python_values import (
+from toolguard_engine.effects.languages.code_values import (
     DECODED,
     MAX_ITEMS,
     MAX_TEXT,
