@@ -122,9 +122,14 @@ def test_a_program_without_arguments_has_no_effect(command: str) -> None:
 
 
 def test_a_flood_of_effects_is_reported() -> None:
-    found = effects(read("rm x y; " * 300), HOME)
+    found = effects(read("".join(f"rm x{n} y{n}; " for n in range(300))), HOME)
     assert len(found) < 600
     assert "flood" in {one.kind for one in found}
+
+
+def test_the_same_effect_again_and_again_is_no_flood() -> None:
+    assert "flood" not in {one.kind for one in effects(read("rm x y; " * 300), HOME)}
+    assert "flood" in {one.kind for one in effects(read(f"rm {'x y ' * 20}; " * 100), HOME)}
 
 
 def test_relevant_words_of_a_long_list_are_examined() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from msgspec import structs
+
 from toolguard_engine.layers import (
     always_block,
     certain_harm,
@@ -67,6 +69,12 @@ LAYERS: tuple[Layer, ...] = (
 """The order of the layers. Nothing else decides it: each is given the judgement of those before it."""
 
 
+def _partial(found: Judgement) -> Judgement:
+    if found.decision == "allow":
+        found = judgement.changed(found, TOO_INTRICATE)
+    return found if found.partial else structs.replace(found, partial=True)
+
+
 def judged(given: LayerInput) -> Judgement:
     """The call judged by all layers. Once a layer has failed, no later one lets the call run: it may not have seen all."""
     found, failed = judgement.UNJUDGED, False
@@ -78,8 +86,8 @@ def judged(given: LayerInput) -> Judgement:
                 failed, changed = True, None
             if changed is not None:
                 found = changed
-            if failed and found.decision == "allow":
-                found = judgement.changed(found, TOO_INTRICATE)
+            if failed:
+                found = _partial(found)
             if found.ends:
                 break
     except RecursionError:  # the arguments could be decoded, and are too deep for a layer

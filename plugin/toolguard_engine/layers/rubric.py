@@ -31,6 +31,9 @@ TOO_LONG = "It is too long to be read completely."
 TOO_DEEP = "It is nested too deeply to be read completely."
 TOO_INTRICATE_CODE = "rule.too-intricate"
 TOO_INTRICATE = "It is too complex to be judged."
+UNREAD = frozenset({"long", "deep", "intricate"})
+"""Flaws of a command that was not read to its end."""
+
 BROKEN_CLARITY = 2
 """What a command adds whose syntax is broken."""
 
@@ -97,6 +100,7 @@ def weighed(
         return Judgement("allow", "allow", clarity, stakes, tuple(done))
     matches.sort(key=_strength, reverse=True)
     judged = _weighed(clarity, stakes, tuple(done), tuple(dict.fromkeys(matches)), flaws, config)
+    judged = structs.replace(judged, partial=not flaws.isdisjoint(UNREAD))
     unread = (
         {each.file: each.why for command in reading.command_readings for each in command.unread} if reading.commands else {}
     )

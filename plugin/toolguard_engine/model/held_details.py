@@ -48,9 +48,10 @@ class HeldAlike(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class HeldDetails(msgspec.Struct, frozen=True, gc=False):
-    """`more`: how many further effects and rules there are; `files`: the digests of the files that the call runs; `wait`:
-    the shortest `pending_timeout` of its rules in seconds, 0 where none has one; `stakes`: 1 trivial to 10 irreversible, 0
-    where they are not known; `alike`: all that its rules say, empty where that is too much to be compared."""
+    """`more`: how many further effects and rules there are, one at least if not all of the call was judged; `files`: the
+    digests of the files that the call runs; `wait`: the shortest `pending_timeout` of its rules in seconds, 0 where none has
+    one; `stakes`: 1 trivial to 10 irreversible, 0 where they are not known; `alike`: all that its rules say, empty where
+    that is too much to be compared."""
 
     effects: tuple[HeldEffect, ...] = ()
     rules: tuple[HeldRule, ...] = ()

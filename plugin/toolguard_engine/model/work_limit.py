@@ -82,6 +82,13 @@ class WorkLimit:
             self.left = min(float(BASE), self.most)
             self.limit += self.left
 
+    def spend_at_once(self, steps: float) -> None:
+        """`spend` for work that is done as a whole or not at all. What is not begun costs nothing, so what is left is there
+        for something else: a call that is held all the same may be held for what it does."""
+        if self.left < steps:
+            raise TooIntricate
+        self.spend(steps)
+
     def spend(self, steps: float) -> None:
         self.left -= steps
         if self.left < 0:

@@ -32,7 +32,7 @@ def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> Held
             for match in reversed(by_rule.values())
         ),
     ]
-    more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES)
+    more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES) + found.partial
     wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
     stakes = found.stakes if found.effects or found.matches else 0
     return HeldDetails(

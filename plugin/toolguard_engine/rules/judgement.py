@@ -15,7 +15,8 @@ class Judgement(msgspec.Struct, frozen=True):
 
     `reason`: one sentence for a person; it names the path or host that the call is about. `text`, `note`: see
     `model.Verdict`. `ends`: no later layer is asked. `free`: the call costs its agent nothing, as it was not weighed or
-    runs nothing. `severe`: the rules with a severity that would hold it, the one that names the verdict first.
+    runs nothing. `severe`: the rules with a severity that would hold it, the one that names the verdict first. `partial`: it
+    was not read to its end, or not all layers have judged it.
     """
 
     decision: Decision
@@ -30,6 +31,7 @@ class Judgement(msgspec.Struct, frozen=True):
     ends: bool = False
     free: bool = False
     severe: tuple[Rule, ...] = ()
+    partial: bool = False
 
     @property
     def score(self) -> int:

@@ -50,7 +50,7 @@ class ChangeWalk(FileWalk):
         state.work.spend(len(known_text(feed) or "") / CHARACTERS)
         if at < len(self.runs):
             self.runs[at] = replace(self.runs[at], stdin=feed)
-        self._keep(program, feed)
+        self._keep(program, feed, state)
 
     def _edited(self, program: ProgramRun) -> None:
         """A file that `sed` changes in its place: exactly, where one plain text replaces another."""
@@ -112,7 +112,7 @@ class ChangeWalk(FileWalk):
                 for path, added in patches.added(diff):
                     self.written.append(added, path, program.cwd)
 
-    def _keep(self, program: ProgramRun, feed: StdinSource) -> None:
+    def _keep(self, program: ProgramRun, feed: StdinSource, state: ShellState) -> None:
         """Records what a program writes to files, if known: it may be run later."""
         text = feed.text
         if text is None:
@@ -130,14 +130,18 @@ class ChangeWalk(FileWalk):
             if self.written.kept > MAX_TOTAL:
                 self.flaws.add("long")
                 return
-            self._put(text, located(path, program.cwd), appends=appends, whole=feed.text is not None)
+            place, replaces = located(path, program.cwd), not (appends or state.maybe)
+            self._put(text, place, appends=appends, replaces=replaces, whole=feed.text is not None)
 
-    def _put(self, text: str, place: str, *, appends: bool, whole: bool) -> None:
-        """Puts a text into a file. `whole`: it is all that the program writes."""
+    def _put(self, text: str, place: str, *, appends: bool, replaces: bool, whole: bool) -> None:
+        """Puts a text into a file. `whole`: it is all that the program writes; `replaces`: it does so in any case."""
         written = self.written
-        if whole and not appends:
+        if whole and replaces:
             written.opaque.discard(place)
-        before = written.texts.get(place, "") if appends or UNKNOWN in place else ""  # one of several of this name
+        before = "" if replaces and UNKNOWN not in place else written.texts.get(place, "")  # one of several of this name
+        if before and not appends:  # each of them stands in lines of its own
+            before = before if before.endswith("\n") else f"{before}\n"
+            text = "" if f"\n{text.rstrip()}\n" in f"\n{before}" else text
         if appends and place not in written.texts:
             written.appended.add(place)
         written.store(place, (before + text)[:MAX_CHARS])

@@ -124,6 +124,7 @@ def effects(  # noqa: PLR0912 - a case for each combination
     """`work`: what finding them may cost."""
     work = work or WorkLimit()
     found: list[Effect] = []
+    different: set[tuple[object, ...]] = set()
     searches: dict[tuple[str, ...], ProgramRun] = {}
     of_files = False
     for at, program in enumerate(seen.runs):
@@ -151,7 +152,8 @@ def effects(  # noqa: PLR0912 - a case for each combination
                 found += _shown(effect, seen.runs, at)
             else:
                 found.append(effect)
-            if len(found) > MAX_PATHS:
+            different.add((effect.kind, effect.target, effect.place, effect.flags))
+            if len(different) > MAX_PATHS or len(found) > MOST_EFFECTS:
                 severe = list(_severe(seen.runs[at:], where))
                 return (*found, *severe, Effect("flood"), *data_flows.effects(seen, (*found[-PARTNERS:], *severe), where))
         if program.origin is not None and len(found) == before:
@@ -195,6 +197,9 @@ def _of_unknown(runs: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator
         if "credentials" not in effect.flags or any(map(environment_dumps.shows, runs[max(at - PARTNERS, 0) : at])):
             yield effect
 
+
+MOST_EFFECTS = 4 * MAX_PATHS
+"""Of a command that does the same again and again."""
 
 EFFECT, GLOB = 5, 20
 """Steps of work for each effect, and for one on files that a pattern names."""

@@ -293,6 +293,8 @@ class FileWalk(WalkState):
             inner.args = program.argv
             if not isinstance(script, str):
                 return self.run_file(script, program, inner, program.stdin)
+            if (UNKNOWN in program.argv[0] or guesses.is_open(program.argv[0])) and self._runs_already(script, inner):
+                return StdinSource(None)
             return self.text(script, inner, program.stdin, piped=program.piped, pipeline=program.pipeline)
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
@@ -301,6 +303,15 @@ class FileWalk(WalkState):
         feed = self.run(program.with_words((name, *program.argv), name, range(-1, len(program.argv))), inner)
         self.wrapped -= 1
         return feed
+
+    def _runs_already(self, text: str, state: ShellState) -> bool:
+        """Whether this text is just being walked, and began with the same state. A program of which the name is not known
+        may be any text that the command writes, the one that starts it as well: walking it again tells nothing new."""
+        state.work.spend(1 + len(state.variables) / 32)
+        return any(
+            text == open_text and state.args == args and state.variables == variables
+            for open_text, args, variables in self.open_texts
+        )
 
     def unknown(self, program: ProgramRun, at: int) -> str:
         """A word that will be run as text; if it is unknown, after the text that it was derived from."""

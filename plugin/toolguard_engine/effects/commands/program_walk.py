@@ -179,7 +179,7 @@ class ProgramWalk(CodeWalk):
         if name in COPIERS:
             self._copy(program)
         if name in STORING or (program.redirects and writes_output(program)):
-            self._keep(program, built(self._printed(program), state))
+            self._keep(program, built(self._printed(program), state), state)
         return built(self._printed(program), state) if program.piped else NOTHING
 
     def _passed_on(self, program: ProgramRun, feed: StdinSource | None, state: ShellState) -> StdinSource:
@@ -187,7 +187,7 @@ class ProgramWalk(CodeWalk):
         if feed is None:
             feed = built(printed(program), state)
             if program.name in EDITORS and program.redirects and writes_output(program):
-                self._keep(program, feed)
+                self._keep(program, feed, state)
             return feed
         if program.name in _REMOTE:  # whatever prints it there, it is from another machine
             return StdinSource(None, (*feed.programs[-MAX_FED:], program.name), (), feed.was or feed.text)

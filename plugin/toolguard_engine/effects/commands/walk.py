@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import product
 from typing import cast
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import endless_loops
 from toolguard_engine.effects.commands.program_walk import ProgramWalk
-from toolguard_engine.effects.commands.walk_state import MAX_NESTED, PASSIVE, RunsFull, built, program_name, writes_output
+from toolguard_engine.effects.commands.walk_state import (
+    MAX_NESTED,
+    PASSIVE,
+    PRINTERS,
+    SILENT,
+    RunsFull,
+    built,
+    program_name,
+    writes_output,
+)
 from toolguard_engine.effects.commands.walk_steps import EXPANSION, GROUP
 from toolguard_engine.effects.commands.written_files import MAX_TOTAL
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Redirect, StdinSource
@@ -17,7 +27,7 @@ from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.syntax import expand as fields
 from toolguard_engine.effects.syntax import variable_values
 from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.effects.syntax.outputs import NOTHING, together
+from toolguard_engine.effects.syntax.outputs import MAX_TEXT, NOTHING, printed, together
 from toolguard_engine.effects.syntax.parse import MAX_CHARS, parse
 from toolguard_engine.effects.syntax.syntax_tree import (
     Command,
@@ -123,6 +133,7 @@ class Walk(ProgramWalk):
         script, flaws = parse(_FOLDERS.sub(_named_folder, text) if "~+" in text or "~-" in text else text, state.work, file)
         self.flaws |= flaws
         self.nested += 1
+        self.open_texts.append((text, state.args, dict(state.variables)))
         try:
             found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
             if state.functions and self.nested == 1 and (file is None or self._calls_unknown()):
@@ -134,6 +145,7 @@ class Walk(ProgramWalk):
             found = StdinSource(None)
         finally:
             self.nested -= 1
+            self.open_texts.pop()
         return found
 
     def start(self, program: ProgramRun, state: ShellState) -> None:
@@ -300,7 +312,8 @@ class Walk(ProgramWalk):
             fields.undecided(words, state) if state.variables and not self._is_passive(command, state, piped=piped) else ""
         )
         if name:
-            return self._for_each_value(name, command, state, stdin, piped=piped, pipeline=pipeline)
+            run = self._print_each if self._only_prints(command, state) else self._for_each_value
+            return run(name, command, state, stdin, piped=piped, pipeline=pipeline)
         if "HOME" in state.variables and (moved := _in_home(command, state)):
             self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
         alone = not words and len(command.assigns) == 1
@@ -337,25 +350,52 @@ class Walk(ProgramWalk):
         self, name: str, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
     ) -> StdinSource:
         """Runs a command with each value of a variable, which the command may set (`export x="$x y"`)."""
-        feed = NOTHING
+        feeds: dict[StdinSource, None] = {}
         before = state.variables[name]
         after = dict[str, None]()
         for at, value in enumerate(before):
             state.variables[name] = value
             state.maybe += at > 0
-            feed = self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
+            feeds[self.simple(command, state, stdin, piped=piped, pipeline=pipeline)] = None
             state.maybe -= at > 0
             if (left := state.variables.get(name, value)) != value:
                 after.update(dict.fromkeys(variable_values.all_of(left)))
         state.variables[name] = variable_values.one_of(after) if after else before
-        return feed
+        return next(iter(feeds)) if len(feeds) == 1 else built(together(list(feeds), exact=False), state)
+
+    def _only_prints(self, command: Simple, state: ShellState) -> bool:
+        """Whether it prints its words, and nothing else depends on which of its values each variable in them has."""
+        name = command.words[0]
+        if not isinstance(name, str) or name not in PRINTERS or name in self.specials or self._is_other(name, state):
+            return False
+        parts = (part for word in command.words if not isinstance(word, str) for part in word)
+        return not (command.redirects or command.assigns or any(isinstance(part, Substitution) for part in parts))
+
+    def _print_each(
+        self, _: str, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        """Runs a command that only prints once, with all values of its variables; it prints a text for each combination."""
+        before, feeds = dict[str, tuple[str, ...]](), dict[StdinSource, None]()
+        while name := fields.undecided(command.words, state):
+            before[name] = variable_values.all_of(state.variables[name])
+            state.variables[name] = variable_values.in_one(before[name])
+        self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
+        for values in product(*before.values()):
+            state.variables.update(zip(before, values, strict=True))
+            argv = tuple(self._expanded(command.words, state)[0])
+            program = ProgramRun(argv, argv[0], state.via, stdin=stdin, piped=piped)
+            feeds[built(printed(program), state)] = None
+        state.variables.update(before)
+        if sum(len(feed.text or "") for feed in feeds) > MAX_TEXT:
+            self.flaws.add("long")
+        return next(iter(feeds)) if len(feeds) == 1 else built(together(list(feeds), exact=False), state)
 
     def _is_passive(self, command: Simple, state: ShellState, *, piped: bool) -> bool:
         """Whether nothing depends on which of its values each variable in the command has."""
         name = command.words[0] if command.words else None
         if not isinstance(name, str) or name not in PASSIVE or name in self.specials or self._is_other(name, state):
             return False
-        return not (piped or command.redirects or command.assigns)
+        return not ((piped and name not in SILENT) or command.redirects or command.assigns)
 
     def _expanded(self, words: list[Word], state: ShellState) -> tuple[list[str], list[tuple[int, StdinSource]], list[int]]:
         argv: list[str] = []

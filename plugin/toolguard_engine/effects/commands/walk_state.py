@@ -16,6 +16,7 @@ from toolguard_engine.effects.programs.wrappers import AWAY, WRAPPERS
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import known_text
 from toolguard_engine.effects.syntax.syntax_tree import Script
+from toolguard_engine.effects.syntax.variable_values import Value
 from toolguard_engine.model.work_limit import steps_to_build
 
 MAX_RUNS = 800
@@ -28,6 +29,10 @@ OUTPUT = frozenset({"write", "append"})
 _INSTANT = program_catalogue.programs("instant") | WRAPPERS
 _DETACHERS = program_catalogue.programs("detacher")
 PASSIVE = program_catalogue.programs("passive")
+PRINTERS = PASSIVE & program_catalogue.programs("text_printer")
+SILENT = PASSIVE - PRINTERS - program_catalogue.programs("variable_lister")
+"""Those that print nothing, but for what is wrong."""
+
 _OBSERVERS = program_catalogue.programs("observer")
 _DUMPS = frozenset((name,) for name in program_catalogue.programs("variable_lister"))
 """Print all variables, whatever these are by then."""
@@ -60,14 +65,6 @@ def program_name(word: str) -> str:
     """The name of a program: without its folder and without the extension it has on Windows."""
     name = last_part(word)
     return name.removesuffix(".exe") or name
-
-
-def _identity(program: ProgramRun) -> tuple[object, ...]:
-    """What tells programs apart, but for where they stand."""
-    return (
-        program.argv, program.assigns, program.redirects, program.given, program.stdin, program.unset, program.via,
-        program.cwd, program.piped,
-    )  # fmt: skip
 
 
 def _feeds_others(program: ProgramRun) -> bool:
@@ -107,6 +104,8 @@ class WalkState(ABC):
         """Those of files that agents made. No other file around them hides them."""
         self.written = WrittenFiles(running, self.flaws)
         self.nested = 0
+        self.open_texts: list[tuple[str, tuple[str, ...] | None, dict[str, Value]]] = []
+        """The texts that are just being run, one in the other, and the arguments and variables with which each began."""
         self.wrapped = 0
         self.pipelines = 0
         self.loose: set[int] = set()
@@ -173,7 +172,7 @@ class WalkState(ABC):
         """Whether a passive program is like one before that was entered, so that nothing new is known by it."""
         if program.assigns or program.argv[0] != program.name or _feeds_others(program):
             return False
-        own = _identity(program)
+        own = program.likeness
         if own in self._passive:
             return True
         self._passive.add(own)
@@ -184,7 +183,7 @@ class WalkState(ABC):
         added = self.runs[at:]
         if self.here is not None or not all(map(_observes, added)):
             return
-        own = tuple(map(_identity, added))
+        own = tuple([program.likeness for program in added])
         if self._observed.setdefault(own, at) != at:
             del self.runs[at:]
             if self.running is not None:

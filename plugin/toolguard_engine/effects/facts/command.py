@@ -125,6 +125,13 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
         return next((feed for position, feed in self.given if position == at), None)
 
     @property
+    def likeness(self) -> tuple[object, ...]:
+        """What tells programs apart, but for where they stand."""
+        return (
+            self.argv, self.assigns, self.redirects, self.given, self.stdin, self.unset, self.via, self.cwd, self.piped,
+        )  # fmt: skip
+
+    @property
     def moves_files(self) -> bool:
         """Whether its manual says what it does with files: it copies, packs, unpacks or the like."""
         return self.name in manual_catalogue.movers()
@@ -171,6 +178,24 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     written: tuple[tuple[str, str], ...] = ()
     scripts: RanScripts | None = None
     loose: frozenset[int] = frozenset()
+
+    @LazyValue
+    def distinct(self) -> tuple[ProgramRun, ...]:
+        """The programs without pipelines that are like one before: what nothing is asked of but whether there is one."""
+        if len(self.runs) < FEW_RUNS:
+            return self.runs
+        pipelines: dict[int, list[ProgramRun]] = {}
+        for run in self.runs:
+            pipelines.setdefault(run.pipeline, []).append(run)
+        found: dict[tuple[tuple[object, ...], ...], list[ProgramRun]] = {}
+        for pipeline in pipelines.values():
+            found.setdefault(tuple([run.likeness for run in pipeline]), pipeline)
+        kept = {id(run) for pipeline in found.values() for run in pipeline}
+        return tuple([run for run in self.runs if id(run) in kept])
+
+
+FEW_RUNS = 16
+"""Programs of which it is not worth the while to find out which are alike."""
 
 
 REPEATED = 1_000_000

@@ -91,20 +91,22 @@ def findings(
     depth: int = 0,
 ) -> Iterator[ProtectionFinding]:
     """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command;
-    `work`: what finding that out may cost; `lists`: see `CommandScene`."""
+    `work`: what finding that out may cost; `lists`: see `CommandScene`. Whatever is asked here is asked of all programs
+    alike, so those that are like another one are left out."""
+    runs = reading.distinct
     if _is_near(reading, host, folder):
         try:
-            work.spend(_steps(reading.runs))
+            work.spend_at_once(_steps(runs))
         except TooIntricate:
             if not (named := _NAMED.search(command)):
                 raise
             yield _too_long(command, named[0])
             return
-        away = _elsewhere(reading.runs)
-        local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
+        away = _elsewhere(runs)
+        local = tuple(run for run in runs if run not in away) if away else runs
         yield from _of_scene(CommandScene(local, host, folder, away, lists), local, work, depth)
         if away:
-            scene = CommandScene(reading.runs, host, folder, lists=lists)
+            scene = CommandScene(runs, host, folder, lists=lists)
             yield from (replace(finding, certain=False, harmless=None) for finding in _of_scene(scene, away, work, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and (named := _NAMED.search(command)):
         yield _too_long(command, named[0])
@@ -120,7 +122,7 @@ _MAY_SIGNAL = lazy_re.compile(r"kill|fuser|signal|docker|podman|tmux|screen", re
 
 @kept_with
 def _is_near(reading: Reading, host: Host, folder: str) -> bool:
-    return is_near(reading.runs, host, folder)
+    return is_near(reading.distinct, host, folder)
 
 
 def _steps(runs: tuple[ProgramRun, ...]) -> float:

@@ -1,0 +1,130 @@
+"""What a command does again and again is judged once, and hides nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tables import each_row
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts import command
+from toolguard_engine.guard import Guard
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import hold_details, packs
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.server import tool_hints
+
+HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json")
+GUARD = Guard(Config(), tool_hints.load(), HOST, packs.load())
+OURS = "rm -rf ~/.openclaw/toolguard"
+
+
+def of(text: str) -> Call:
+    return Call("exec", {"command": text}, cwd="/home/u/work")
+
+
+def judged(text: str) -> Judgement:
+    return GUARD.weigh(of(text))
+
+
+def spent(text: str) -> float:
+    reading = GUARD.read(of(text))
+    GUARD.judge_reading(reading)
+    return reading.work.spent
+
+
+def test_programs_that_are_alike_are_looked_at_once() -> None:
+    one, other = "cp ../a$x ../../b*; ", "mv ../c$x ../../d*; "
+    alike = spent(one * 200) - spent(one * 100)
+    different = spent("".join(one.replace("a", f"a{n}") for n in range(200)))
+    different -= spent("".join(one.replace("a", f"a{n}") for n in range(100)))
+    assert alike < 0.8 * different
+    assert len(read((one + other) * 50).distinct) == 2
+
+
+@each_row("hidden", [OURS, f"echo x | xargs {OURS}", "cd ~/.openclaw; rm -rf toolguard", "pkill -f toolguard_engine"])
+def test_what_is_between_many_that_are_alike_is_found(hidden: str) -> None:
+    many = "cp ../a$x ../../b*; " * 60
+    for text in (f"{hidden}; {many}", f"{many} {hidden}", f"{many} {hidden}; {many}"):
+        assert judged(text).code.startswith("rule.self-protection"), text
+
+
+@each_row(
+    "text",
+    [
+        "find ~ -name '*.key' > l; tar -cT l -f x.tar; ", "cat a | tee ~/.openclaw/openclaw.json; ", "cd ~/.openclaw; ls; ",
+        f"sh -c '{OURS}'; ", "pgrep node | xargs kill; ", "kill $(pgrep -f vite); ", "ls | grep a; cp -r a/. ~; ",
+    ],
+)  # fmt: skip
+def test_leaving_out_what_is_alike_changes_no_finding(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = of(text * 20 + "ls a; " * 20)
+    found = self_protection.judge(call, HOST)
+    monkeypatch.setattr(command, "FEW_RUNS", 10_000)
+    assert self_protection.judge(call, HOST) == found
+
+
+VALUES = "x={0}; [ -f c ] && x={1}; "
+PRINTED = ["echo $x | sh", 'sh -c "$(echo $x)"', "echo $x > s; sh s", "printf '%s' \"$x\" | sh", "bash <<< $(echo $x)"]
+
+
+@each_row("runs", PRINTED)
+def test_what_is_printed_may_be_each_of_the_values(runs: str) -> None:
+    for values in (("'rm -rf ~'", "ls"), ("ls", "'rm -rf ~'")):
+        assert judged(VALUES.format(*values) + runs).decision != "allow", values
+    assert judged(VALUES.format("ls", "'git status'") + runs).decision == "allow"
+
+
+@each_row("writes", ["{0}; [ -f c ] && {1}", "if [ -f c ]; then {0}; else {1}; fi", "test -f c || {0} && {1}"])
+def test_a_file_that_may_have_been_replaced_may_have_its_text_still(writes: str) -> None:
+    for put in ("echo '{}' > s", "printf '{}' > s", "{{ echo '{}'; }} > s"):
+        for texts in (("rm -rf ~", "ls"), ("ls", "rm -rf ~"), ("echo rm -rf ~; ls", "rm -rf ~")):
+            command = writes.format(*map(put.format, texts))
+            assert judged(f"{command}; sh s").decision != "allow", command
+        assert judged(f"{writes.format(put.format('git status'), put.format('ls'))}; sh s").decision == "allow"
+    assert judged("echo 'rm -rf ~' > s; echo ls > s; sh s").decision == "allow"
+
+
+def product(last: str, *, harmless: bool = False) -> str:
+    """Eight variables with two values each; one of the 256 texts that they make does harm."""
+    parts = ["rm", " ", "-r", "f", " ", "~", "/", "Doc"]
+    other = ["ls", " ", "-l", "a", " ", "a", "b", "c"]
+    values = zip("abcdefgh", other if harmless else parts, other, strict=True)
+    return "".join(f"{name}='{one}'; test -f {name} && {name}='{two}'; " for name, one, two in values) + last
+
+
+@each_row("last", ['echo "$a$b$c$d$e$f$g" | sh', 'rm -rf "$f$g"', 'rm "$c$d" "$f$g"', '$a -r "$f$g"'])
+def test_one_of_many_combinations_is_found(last: str) -> None:
+    assert judged(product(last)).decision != "allow"
+    assert judged(product(last, harmless=True)).decision == "allow" or "rm" in last
+
+
+def test_printing_many_combinations_is_not_too_complex() -> None:
+    assert judged(product('n=$(echo "$a$b$c$d"); test -n "$n$a$b$c$d$e$f$g" && echo "$a$b$c" | wc -c; ' * 4)).code == "allow"
+
+
+def test_more_texts_than_can_be_read_are_not_forgotten() -> None:
+    long = "x" * 6_000
+    text = "".join(f"{name}={long}{name}; test -f {name} && {name}={long}; " for name in "abcd")
+    assert "long" in read(f'{text} echo "$a$b$c$d" | sh').flaws
+
+
+ITSELF = 'cat >> "$RC" <<\'E\'\n[experimental]\nevolution = x\nE\n. "$RESTORE"\n'
+
+
+def test_a_text_that_may_start_itself_is_read_once() -> None:
+    assert judged(ITSELF).decision == "allow"
+    assert judged(ITSELF.replace("evolution", "rm -rf ~\nevolution")).decision == "block"
+    assert judged("echo './s' > s; ./s").decision == "hold"
+
+
+TOO_MUCH = "f() { a $x {a..z} {a..z}; }; g() { f; f; f; f; }; h() { g; g; g; g; }; h; h; h"
+
+
+def test_what_is_too_complex_is_held_for_what_it_does() -> None:
+    assert judged(TOO_MUCH).code == "rule.too-intricate"
+    found = judged(f"rm -rf /etc/x; {TOO_MUCH}")
+    assert (found.decision, found.partial) == ("hold", True)
+    assert found.code.startswith("rule.filesystem.")
+    assert hold_details.of(found, GUARD.read(of("rm -rf /etc/x")), {}).more  # so no grant for just this call is offered
+    assert not judged("rm -rf /etc/x").partial
