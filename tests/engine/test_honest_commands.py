@@ -165,6 +165,12 @@ python3 -c "import os, signal; os.kill(1234, signal.SIGTERM)"
 node -e "process.kill(1234)"
 tmux kill-session -t dev
 screen -S dev -X quit
+screen -S dev -X stuff 'npm test\\n'
+screen -S dev -p 0 -X stuff "make && ls -la^M"
+screen -S minecraft -X stuff "say The server restarts in 5 minutes^M"
+screen -S dev -X stuff $'\\003'
+screen -S dev -X eval 'stuff "npm run build\\015"'
+screen -S dev -X hardcopy /tmp/out.txt
 """.strip().splitlines()
 
 READS = """

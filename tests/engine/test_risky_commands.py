@@ -20,6 +20,15 @@ def playbook(tasks: str) -> str:
 
 
 ASKS = {
+    "typed-into-a-terminal-that-runs": [
+        "screen -S dev -X stuff 'rm -rf ~/Documents\\n'",
+        "screen -S dev -p 0 -X stuff 'rm -rf ~/Documents^M'",
+        "screen -S dev -X stuff $'rm -rf ~/Documents\\n'",
+        "screen -S dev -X stuff '\\003rm -rf ~/Documents\\015'",
+        "screen -X stuff 'cd ~^Mrm -rf Documents^M'",
+        "screen -X eval 'stuff \"rm -rf ~/Documents\\015\"'",
+        "tmux send-keys -t dev 'rm -rf ~/Documents' Enter",
+    ],
     "reads-of-an-administrator": [
         "sudo awk 'BEGIN{system(\"id\")}' /var/log/x",
         "sudo awk '{print}' /etc/shadow /var/log/x",

@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import code_sources, environment_options, guesses, interpreters
+from toolguard_engine.effects.commands import code_sources, environment_options, guesses, interpreters, screen_keys
 from toolguard_engine.effects.commands.change_walk import COPIERS, EDITORS, PATCHERS, PLACERS, STORING, UNPACKERS
 from toolguard_engine.effects.commands.code_walk import CodeWalk
 from toolguard_engine.effects.commands.file_walk import MAX_FED, RUN_PACKAGES, is_interpreter
@@ -247,6 +247,8 @@ class ProgramWalk(CodeWalk):
             of_env = program.name == "env"
             text = _split_string(program, found) if of_env else "\n".join(each.text for each in found.texts)
             return self.inner_text(text, program, inner)
+        if program.name == "screen" and (typed := screen_keys.typed(found, program.argv)):
+            return self.inner_text(typed, program, inner)
         program, at = self._with_assignments(program, found.at, inner)
         if at >= len(program.argv):
             return self._logged_in(program, inner)
