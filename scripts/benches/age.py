@@ -43,27 +43,33 @@ Line = dict[str, Any]
 
 def main() -> int:
     parser = options(__doc__)
-    parser.add_argument("--calls", type=int, default=CALLS, help=f"calls before the aged engine is measured ({CALLS:,})")
+    parser.add_argument(
+        "--calls", type=int, default=CALLS, help=f"calls before the aged engine is measured, in hundreds ({CALLS:,})"
+    )
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="toolguard-bench-") as folder:
-        report(list(figures(Path(folder), chosen.calls)), chosen.json)
+        calls = -(-max(chosen.calls, 0) // BATCH) * BATCH  # some calls are about the files of those just before them
+        report(list(figures(Path(folder), calls)), chosen.json)
     return 0
 
 
 def figures(folder: Path, calls: int) -> Iterator[Figure]:
+    """`calls`: a multiple of `BATCH`."""
     aged = Engine(folder / "aged")
-    aged.runs(range(BATCH * ROUNDS))
+    first = min(BATCH * ROUNDS, calls)
+    middle = max(first, calls // 2 // BATCH * BATCH)
+    aged.runs(range(first))
     young = _memory()
-    aged.runs(range(BATCH * ROUNDS, calls // 2))
+    aged.runs(range(first, middle))
     half, known_then = _memory(), len(aged.files.records)
-    aged.runs(range(max(BATCH * ROUNDS, calls // 2), calls))
+    aged.runs(range(middle, calls))
     old, known = _memory(), len(aged.files.records)
     fresh = Engine(folder / "fresh")
     batches = [range(calls + at * BATCH, calls + (at + 1) * BATCH) for at in range(ROUNDS)]
     costs = [(fresh.runs(batch), aged.runs(batch)) for batch in batches]
     beside = f"{known:,} files remembered"
     yield Figure("processor time of a call, beside that of a fresh engine", _ratio(costs), "x", beside, MOST)
-    yield Figure("memory of the process", old, "MB", f"{young:.0f} MB after {BATCH * ROUNDS:,} calls", MOST_MB)
+    yield Figure("memory of the process", old, "MB", f"{young:.0f} MB after {first:,} calls", MOST_MB)
     yield Figure("... after half of the calls", half, "MB", f"{known_then:,} files remembered", MOST_MB)
     yield Figure("written to disk for a call", aged.written / (calls or 1), "bytes")
     aged.ends()
