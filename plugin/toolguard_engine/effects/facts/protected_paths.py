@@ -9,7 +9,7 @@ every name that the host gives for it (`Host.links`) and through process links.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import dirname, normpath
@@ -68,8 +68,9 @@ _TILDE = lazy_re.compile(r"^~[\w.-]*(?=/|$)")
 class Protected(Struct, frozen=True):
     """The protected places of one host as tuples of path parts, and words for fast rejection of other paths.
 
-    `configs`: those of the places that are a config. `starts`, `tops`: places and roots as lower-case text; `names`: one of
-    them is in every protected path from an unknown folder.
+    `configs`: those of the places that are a config. `starts`, `tops`: places and roots as lower-case text; `whole`: all of
+    them, each with a slash at its end; `leading`: these and the folders above them. `names`: one of them is in every
+    protected path from an unknown folder.
     `tails`: ends of paths that are sufficient whatever the folder; `secret_tails`: those of secrets.
     `kept`: the names of the metrics file and the files beside it, the token first, and of the host's secrets.
     `secret_names`: those of the token and the secrets. `above`: folders that contain the metrics file.
@@ -89,6 +90,8 @@ class Protected(Struct, frozen=True):
     words: tuple[str, ...]
     starts: tuple[str, ...]
     tops: tuple[str, ...]
+    whole: tuple[str, ...]
+    leading: frozenset[str]
     names: tuple[str, ...]
     kept: tuple[str, ...]
     secret_names: tuple[str, ...]
@@ -130,17 +133,22 @@ def protected_on(host: Host) -> Protected:
     secret_tails = [_parts(path)[-2:] for path in read_by_nobody]
     tails = [(each, *tail.split("/")) for each in names for tail in GUARDED]
     tails += [tail for path in beside if (tail := _parts(path)[-2:])[0] in names]
+    configs = [*(f"{folder}/{name}" for folder in states for name in CONFIG_NAMES), config]
+    keys = [*(f"{folder}/toolguard/key" for folder in states), *read_by_nobody]
+    whole = [tuple(map(str.lower, _parts(path))) for path in (*roots, *places, *configs, *keys)]
     return Protected(
         home, state, config,
         tuple(map(_parts, roots)),
         tuple(map(_parts, places)),
-        tuple(_parts(path) for path in (*(f"{folder}/{name}" for folder in states for name in CONFIG_NAMES), config)),
-        tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *read_by_nobody])),
+        tuple(map(_parts, configs)),
+        tuple(map(_parts, keys)),
         tuple(tails),
         tuple(secret_tails),
         tuple(last),
         tuple(starts),
         tuple(tops),
+        tuple({_folder(parts): None for parts in whole}),
+        frozenset(_folder(parts[:end]) for parts in whole for end in range(len(parts) + 1)),
         (*map(str.lower, names), *CONFIG_NAMES, *((name.lower(),) if name else ())),
         tuple(path.rpartition("/")[2] for path in (*secrets, *beside, *host.secrets)),
         tuple(path.rpartition("/")[2] for path in (*secrets[:1], *host.secrets)),
@@ -153,6 +161,10 @@ def protected_on(host: Host) -> Protected:
 
 def _parts(path: str) -> tuple[str, ...]:
     return tuple(part for part in normpath(path).split("/") if part)
+
+
+def _folder(parts: Sequence[str]) -> str:
+    return "".join(f"/{part}" for part in parts) + "/"
 
 
 def _above(path: str, home: str, depth: int = _HOME_DEPTH) -> list[str]:
@@ -192,6 +204,19 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     elif "$" in path or path.startswith("//") or UNKNOWN in path or _FDS.match(path):
         found.add(_by_tail(path, protected, known=True))
     return _most_protected(found)
+
+
+def unclear(words: Iterable[str], host: Host, folders: tuple[str, ...]) -> list[str]:
+    """Those of which `kind` may say something: it says nothing about most words of code."""
+    names, leads = ("proc", *protected_on(host).names), _leads(folders, host)
+    if leads is None:
+        return list(words)
+    lower = ((word, word.lower()) for word in words)
+    return [
+        word
+        for word, text in lower
+        if _NAMES.fullmatch(word) is None or text.startswith(leads) or any(name in text for name in names)
+    ]
 
 
 def _may_be_plain(lower: str, host: Host, folders: tuple[str, ...]) -> bool:
@@ -273,7 +298,12 @@ def _reaches(parts: tuple[str, ...], real: tuple[str, ...], *, below: bool) -> b
 def _may_be(option: str, protected: Protected) -> bool:
     """A cheap test that rejects most absolute paths."""
     lower = option.lower()
-    return lower.startswith(protected.starts) or lower in protected.tops or GLOB.search(lower) is not None
+    if lower.startswith(protected.starts) or lower in protected.tops:
+        return True
+    if (wild := GLOB.search(lower)) is None:
+        return False
+    folder = lower[: lower.rfind("/", 0, wild.start()) + 1]
+    return folder in protected.leading or folder.startswith(protected.whole)
 
 
 def _rooted(option: str) -> str:

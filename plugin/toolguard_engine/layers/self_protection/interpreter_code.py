@@ -215,7 +215,7 @@ def _cause(code: str, scene: CommandScene) -> str:
 
 def _places(scene: CommandScene, code: str) -> frozenset[Place]:
     """The kinds of places that code names."""
-    return frozenset(scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path)
+    return frozenset(map(scene.place, scene.unclear(path for path in set(_SPLIT.split(code)) if "/" in path or "." in path)))
 
 
 def _about(code: SearchedCode, program: str, scene: CommandScene) -> str:

@@ -372,6 +372,10 @@ class CommandScene(Struct, frozen=True, dict=True):
     def place(self, path: str) -> Place:
         return place_of(path, self.host, self.folders)
 
+    def unclear(self, words: Iterable[str]) -> list[str]:
+        """Those whose `place` has to be asked for; the others have none."""
+        return protected_paths.unclear(words, self.host, self.folders)
+
     def possible(self, path: str) -> Place:
         return possible_place(path, self.host, self.folders)
 
