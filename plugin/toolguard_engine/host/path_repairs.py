@@ -55,6 +55,10 @@ class PathRepairs:
         self._catalogue = catalogue
         self._steps: dict[tuple[str, str], tuple[Forms, ...]] = {}
 
+    def knows(self, tool: str) -> bool:
+        """Whether a tool has parameters with paths."""
+        return tool in self._catalogue.parameters
+
     def opened(self, tool: str, params: dict[str, Any], release: str, around: Surroundings) -> dict[str, Any]:
         """These parameters with the paths that the tool opens. A path that may be one of several becomes a list of them."""
         names = self._catalogue.parameters.get(tool)

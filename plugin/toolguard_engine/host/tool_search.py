@@ -36,7 +36,7 @@ def tool_names(names: tuple[str, ...]) -> frozenset[str]:
 
 def is_envelope(tool: str, params: Any) -> bool:
     """Whether this is an outer call that names an inner one."""
-    return tool_name(tool) == OUTER_TOOL and isinstance(params, dict) and isinstance(params.get("id"), str)
+    return isinstance(params, dict) and isinstance(params.get("id"), str) and tool_name(tool) == OUTER_TOOL
 
 
 def unwrap(tool: str, params: Any) -> tuple[str, Any]:

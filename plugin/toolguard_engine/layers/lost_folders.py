@@ -6,6 +6,7 @@ other files than those that were judged. Later releases refuse it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from posixpath import normpath
 
 from toolguard_engine.effects.calls.call_place import named_folder
@@ -39,6 +40,7 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
     return judgement.changed(found, Verdict("hold", CODE, reason=REASON.format(folder=folder, release=reading.host.release)))
 
 
+@lru_cache(maxsize=8)
 def falls_back(release: str) -> bool:
     """Whether this release runs a command elsewhere if its folder does not exist; not if the release is unknown."""
     parts = tuple(int(part) for part in release.partition("-")[0].split(".")[:2] if part.isdecimal())

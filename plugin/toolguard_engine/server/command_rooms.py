@@ -75,6 +75,11 @@ class CommandRooms:
     def is_contained(self) -> bool:
         return bool(self.program) and not self.error
 
+    @property
+    def has_rooms(self) -> bool:
+        """Whether commands of some agent run in rooms."""
+        return self._rooms is not None
+
     def begin(self, hello: messages.Hello, config: Config, host: Host) -> None:
         """Makes the rooms, proves that they hold, and puts the program in place that OpenClaw shall run commands with."""
         self.close()

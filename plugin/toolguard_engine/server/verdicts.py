@@ -18,9 +18,10 @@ from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.layers.provenance import gate
 from toolguard_engine.model.call import NOTHING_KEPT, Call, Kept, Stop, Verdict
+from toolguard_engine.model.lazy import FAILURES
 from toolguard_engine.model.rehearsals import NoRehearsals
 from toolguard_engine.model.work_limit import TooIntricate
-from toolguard_engine.server.command_rooms import CommandRoom
+from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms
 from toolguard_engine.server.file_watch import FileWatch
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.parked_calls import ParkedCalls
@@ -39,6 +40,7 @@ CHECKPOINT = "budget.checkpoint"
 NO_STOP = Stop("", "")
 NO_CALL = Call("", None)
 NOWHERE = CommandRoom(0)
+NO_DOORS = frozenset[str]()
 NO_REHEARSALS = NoRehearsals()
 ROOM_LOST = "security.uncontained"
 ROOM_GONE = "containment.gone"
@@ -152,10 +154,12 @@ class Verdicts:
         typed = self._state.guard.typed(read) if read.tool == "process" else ()
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
         limited = self._state.guard.timer.limited
-        with suppress(TooIntricate, MemoryError, RecursionError):
+        try:  # `suppress` takes several times as long
             limited(read.work, partial(self._files.begins, read))
             for command in typed:
                 limited(read.work, partial(self._files.begins, command, str(read.params.get("sessionId", ""))))
+        except FAILURES:
+            pass
         wanted, room = self._state.guard.wanted(call, read.config), self._room(read, code)
         only_there = code == harm_in_room.CODE
         if only_there and room.pid <= 0:
@@ -180,16 +184,20 @@ class Verdicts:
             room = rooms.sure_entrance(reading)
             self.report_rooms(call)
             return rooms.rehearsal(reading, room, approved=False) if room.pid > 0 else NOWHERE
-        doors = frozenset[str]()
-        with suppress(TooIntricate, MemoryError, RecursionError):  # what cannot be found out opens no door
-            granted = partial(self._is_granted_outside, reading)
-            find = partial(rooms.doors, reading, approved=code.startswith(APPROVED), granted=granted)
-            doors = self._state.guard.timer.limited(reading.work, find)
+        doors = self._doors(reading, rooms, code) if rooms.has_rooms else NO_DOORS
         if code.startswith(APPROVED) and rooms.waits(call):
             doors = frozenset()  # what was approved is what it did without any
         room = rooms.entrance(call, doors)
         self.report_rooms(call)
         return rooms.rehearsal(reading, room, approved=code.startswith(APPROVED)) if room.pid > 0 else NOWHERE
+
+    def _doors(self, reading: CallReading, rooms: CommandRooms, code: str) -> frozenset[str]:
+        """What a command needs of its room; what cannot be found out opens no door."""
+        with suppress(TooIntricate, MemoryError, RecursionError):
+            granted = partial(self._is_granted_outside, reading)
+            find = partial(rooms.doors, reading, approved=code.startswith(APPROVED), granted=granted)
+            return self._state.guard.timer.limited(reading.work, find)
+        return NO_DOORS
 
     def kept_from(self, reading: CallReading) -> Kept:
         """What is kept from a command in the room that it is sure to enter; nothing if a person lets it run outside."""

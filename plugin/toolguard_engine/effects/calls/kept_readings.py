@@ -70,9 +70,12 @@ class KeptReadings:
 
 def _size(commands: tuple[str, ...], found: KeptReading) -> int:
     """The words of a command are kept beside its text."""
-    texts = 2 * sum(map(len, commands)) + sum(len(file.text) for file in found.running.judged.values())
-    programs = sum(len(reading.runs) for reading in found.readings)
-    return OF_READING + texts + OF_PROGRAM * programs + OF_FACT * found.running.asks
+    size = OF_READING + OF_FACT * found.running.asks
+    for command, reading in zip(commands, found.readings, strict=True):
+        size += 2 * len(command) + OF_PROGRAM * len(reading.runs)
+    for file in found.running.judged.values():
+        size += len(file.text)
+    return size
 
 
 KEPT = KeptReadings()

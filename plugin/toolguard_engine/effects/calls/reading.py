@@ -43,8 +43,12 @@ PER_RUN = 60
 
 
 def _as_opened(tool: str, call: Call, host: Host) -> dict[str, Any]:
+    repairs = path_repairs.bundled()
+    if not repairs.knows(tool):
+        params: dict[str, Any] = call.params
+        return params
     around = path_repairs.Surroundings(host.home, host.state_dir, call.cwd)
-    return path_repairs.bundled().opened(tool, call.params, host.release, around)
+    return repairs.opened(tool, call.params, host.release, around)
 
 
 class CallReading:

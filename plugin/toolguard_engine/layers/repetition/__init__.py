@@ -134,8 +134,9 @@ COUNTERS: tuple[type[LoopCounters], ...] = (
 
 def _may_be_due(run: Run, settings: LoopDetection) -> bool:
     past, counters = run.past, run.counters
-    if any(counters.of(kind).may_be_due(settings) for kind in COUNTERS):
-        return True
+    for kind in COUNTERS:  # a generator takes twice as long
+        if counters.of(kind).may_be_due(settings):
+            return True
     if settings.enabled is not True:
         return past.stale + IN_FLIGHT >= settings.warning_threshold
     return past.hot + IN_FLIGHT >= settings.warning_threshold or past.stale + IN_FLIGHT >= circuit_breaker.warns_at(settings)

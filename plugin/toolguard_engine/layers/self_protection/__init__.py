@@ -16,7 +16,6 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.calls.call_place import named_folder
 from toolguard_engine.effects.calls.config_changes import ASKED
 from toolguard_engine.effects.calls.known_config import ConfigChange
 from toolguard_engine.effects.calls.reading import CallReading
@@ -147,12 +146,12 @@ def _only(reading: CallReading, runs: list[ProgramRun]) -> tuple[Reading, ...]:
 
 
 def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[ProtectionFinding]:
-    tool, params, host, cwd = reading.tool, reading.params, reading.host, reading.call.cwd
+    tool, params, host = reading.tool, reading.params, reading.host
     change = _config_change(reading)
     if change is not None:
         yield from _of_config(change, reading.host.release)
     lists = Lists(partial(_list, reading), is_worked_out=change is not None and change.settings is not None)
-    folder = _folder(params, cwd) if reading.executes else ""
+    folder = reading.command_where.cwd if reading.executes else ""
     if reading.commands:
         for text, command in zip(reading.commands, commands, strict=True):
             yield from command_findings.findings(text, command, host, folder, reading.work, lists)
@@ -176,12 +175,15 @@ def _config_change(reading: CallReading) -> ConfigChange | None:
     """What becomes of the gateway's config, unless that is too much to find out."""
     if reading.tool in ASKED:
         return reading.config_change
-    texts = reading.commands or (*reading.paths, *_followed(reading))
-    names = ("claw", base(reading.host.config_path).lower() or "claw")
-    try:
-        return reading.config_change if any(name in text.lower() for text in texts for name in names) else None
-    except TooIntricate:
-        return None
+    own = base(reading.host.config_path).lower() or "claw"
+    for text in reading.commands or (*reading.paths, *_followed(reading)):
+        lower = text.lower()
+        if "claw" in lower or own in lower:
+            try:
+                return reading.config_change
+            except TooIntricate:
+                return None
+    return None
 
 
 def _of_config(change: ConfigChange, release: str) -> Iterator[ProtectionFinding]:
@@ -210,12 +212,6 @@ def _texts(reading: CallReading, path: str) -> list[str]:
 def _expected(reading: CallReading, path: str) -> list[str]:
     paths = dict.fromkeys((path, reading.files.resolve(path)))
     return [found.text for each in paths if (found := reading.made.expected(each)) is not None]
-
-
-def _folder(params: dict[str, Any], cwd: str) -> str:
-    """The working directory of a command, if the call names one; `cwd` is the agent's folder."""
-    folder = named_folder(params)
-    return f"{cwd}/{folder}" if cwd and folder and not folder.startswith(("/", "~", "$")) else folder or cwd
 
 
 def _chat_command(tool: str, params: dict[str, Any]) -> str:

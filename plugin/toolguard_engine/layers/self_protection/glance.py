@@ -130,14 +130,17 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     marks = [_marks(text, host) for text in inputs]
     text = "\n".join(words)
     lower = text.lower() if text.isascii() else "\n".join(map(_plain, words))
-    if names_ours(lower, host) or any(each.names_ours for each in marks):
+    if _names_ours(lower, signs) or (marks and any(each.names_ours for each in marks)):
         return True
-    if _moves(runs, host, folder) or any(is_open(run) or leaves_its_folder(run) for run in runs):
+    if _moves(runs, host, folder):
         return True
-    joins = any(map(text.__contains__, _JOINERS)) or any(each.joins for each in marks)
+    for run in runs:
+        if is_open(run) or leaves_its_folder(run):
+            return True
+    joins = any(map(text.__contains__, _JOINERS)) or (marks and any(each.joins for each in marks))
     if joins and any(_code_is_near(run, host) for run in runs):
         return True
-    has_blanks = any(map(text.__contains__, _BLANKS)) or any(each.has_blanks for each in marks)
+    has_blanks = any(map(text.__contains__, _BLANKS)) or (marks and any(each.has_blanks for each in marks))
     if has_blanks and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
         return True
     if not marks and "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
@@ -166,10 +169,16 @@ def _plain(word: str) -> str:
 
 def names_ours(lower: str, host: Host) -> bool:
     """Whether a text in small letters has one of the names that concern the guard."""
-    signs = _signs(host)
-    return any(map(lower.__contains__, signs.words)) or any(
-        name in lower and whole.search(lower) for name, whole in signs.short
-    )
+    return _names_ours(lower, _signs(host))
+
+
+def _names_ours(lower: str, signs: _Signs) -> bool:
+    if any(map(lower.__contains__, signs.words)):
+        return True
+    for name, whole in signs.short:  # noqa: SIM110 - a generator takes twice as long
+        if name in lower and whole.search(lower):
+            return True
+    return False
 
 
 def _bases(runs: tuple[ProgramRun, ...], folder: str, host: Host) -> tuple[str, ...]:
