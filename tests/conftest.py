@@ -90,6 +90,8 @@ APART = {
     "test_migrate_on_gateway.py",
 }
 """Tests in `GATEWAY` that start for themselves what they need."""
+OF_SOURCES = {"test_structure.py", "test_complexity.py", "test_patterns.py", "test_word_readers.py"}
+"""Tests that parse the same modules."""
 ONE_BY_ONE = {"test_faults.py"}
 """Tests that take minutes each if all is tried, and share nothing."""
 
@@ -99,6 +101,8 @@ def piece(test: str) -> str:
     folder, _, file = test.partition("::")[0].rpartition("/")
     if file in ONE_BY_ONE and effort.ALL:
         return test
+    if folder == "tests" and file in OF_SOURCES:
+        return "tests/sources.py"
     if folder != GATEWAY or file in APART:
         return f"{folder}/{file}"
     return SHARED if file in ON_SHARED or not effort.ALL else LINKED

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sources import nodes, parsed
+
 EFFECTS = Path(__file__).parent.parent / "plugin/toolguard_engine/effects"
 MOST = 15
 SHARE = 0.03
@@ -64,7 +66,7 @@ def test_few_functions_of_effects_are_hard_to_follow() -> None:
     found = [
         (complexity(node), f"{path.relative_to(EFFECTS)}: {node.name}")
         for path in sorted(EFFECTS.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(parsed(path))
         if isinstance(node, FunctionNode)
     ]
     hard = sorted((each for each in found if each[0] > MOST), reverse=True)

@@ -12,6 +12,8 @@ import re
 import tokenize
 from pathlib import Path
 
+from sources import nodes, parsed
+
 ROOT = Path(__file__).parent.parent
 SOURCES = [path for folder in ("plugin", "cli", "manifests") for path in sorted((ROOT / folder).rglob("*.py"))]
 POSSESSIVE_GROUP = re.compile(r"(?<!\\)\)(?:[*+?]|\{\d*,?\d*\})\+")
@@ -38,15 +40,14 @@ def test_the_engine_compiles_none_while_its_modules_are_imported() -> None:
 
 
 def compiled_at_import(path: Path) -> list[str]:
-    text = path.read_text("utf-8")
-    if "compile" not in text:
+    if "compile" not in path.read_text("utf-8"):
         return []
-    tree = ast.parse(text)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    tree = parsed(path)
+    functions = [node for node in nodes(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
     later = {id(node) for function in functions for node in ast.walk(function)}
     return [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Attribute) and node.attr == "compile" and id(node) not in later
         if ast.unparse(node) == "re.compile"
     ]

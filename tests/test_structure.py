@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from sources import nodes, parsed
+
 ROOT = Path(__file__).parent.parent
 ENGINE = (
     "start_signals", "lazy_re", "any_of", "quick_search", "packaged", "wire", "model", "host", "wording", "config",
@@ -49,12 +51,7 @@ def modules(package: str) -> list[tuple[tuple[str, ...], ast.Module]]:
     """The dotted parts below the package, and the syntax tree, of each module."""
     folder = ROOT / PACKAGES[package][0] / package
     found = [(path.relative_to(folder).with_suffix("").parts, path) for path in sorted(folder.rglob("*.py"))]
-    return [(parts, ast.parse(path.read_text("utf-8"))) for parts, path in found if parts != ("__main__",)]
-
-
-@cache
-def nodes(tree: ast.Module) -> list[ast.AST]:
-    return list(ast.walk(tree))
+    return [(parts, parsed(path)) for parts, path in found if parts != ("__main__",)]
 
 
 def imported(tree: ast.Module, package: str) -> Iterator[str]:
@@ -121,7 +118,7 @@ def test_only_the_stores_name_their_backends() -> None:
 
 
 def test_stores_are_constructed_in_one_place() -> None:
-    opened = ast.parse((ROOT / "plugin/toolguard_engine/stores/open.py").read_text("utf-8"))
+    opened = parsed(ROOT / "plugin/toolguard_engine/stores/open.py")
     classes = {name.rpartition(".")[2] for name in imported_modules(opened) if name.startswith(BACKENDS)}
     assert len(classes) > 10
     calls = [

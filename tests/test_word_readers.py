@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 
+from sources import parsed
 from tables import each_row
 
 READERS = {
@@ -30,6 +31,7 @@ def _script() -> ModuleType:
 
 
 SCRIPT = _script()
+SCRIPT.parsed = parsed
 
 
 @each_row(("count", "known"), [(SCRIPT.readers, READERS), (SCRIPT.option_sets, OPTION_SETS)])
