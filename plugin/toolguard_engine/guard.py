@@ -267,7 +267,7 @@ class Guard:
         count = malformed_loops.on_refused(call, run, config, nonce)
         if nonce and count > 1:
             verdict = replace(
-                verdict, text=approval_texts.still_held(config.approval.prefix, nonce, signed=config.approval.is_signed)
+                verdict, text=approval_texts.still_held(config.approval.prefix, nonce, signed=config.signs_approvals)
             )
         return verdict, run.stop
 

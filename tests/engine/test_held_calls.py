@@ -254,6 +254,19 @@ def test_a_held_call_whole(tmp_path: Path) -> None:
     assert scene.session.outbox.records == []
 
 
+SIGNED = ({"fleet": {"enabled": True, "team": "ops", "dsn": "host=/nowhere"}}, {"approval": {"signers": "/etc/signers"}})
+
+
+@pytest.mark.parametrize("config", SIGNED, ids=["fleet", "signers"])
+def test_nothing_offers_an_approval_in_chat_that_takes_a_signature(tmp_path: Path, config: dict[str, Any]) -> None:
+    scene = Scene(tmp_path, config)
+    texts = [scene.ask().text, scene.ask().text, scene.message("a")]
+    (nonce,) = scene.nonces()
+    for text in texts:
+        assert f"`toolguard approve {nonce}` in a terminal, which signs the approval" in text
+        assert "in chat" not in text
+
+
 def test_another_turn_is_told_the_whole_again(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.play("?a ?a ?a")

@@ -97,6 +97,14 @@ def test_maintain_keeps_and_drops_partitions(database: FleetDatabase, state: Pat
     assert owner.execute("SELECT keep_days FROM fleet.retention WHERE table_name = 'held_closed'").fetchone() == (30,)
 
 
+def test_a_gateway_without_toolguard_does_not_join(database: FleetDatabase, state: Path) -> None:
+    (state / "openclaw.json").write_text("{}")
+    dsn = without_password(database.dsn("toolguard_gateway"))
+    assert "install" in error(state, "join", "--dsn", dsn, "--team", "ops")
+    assert fleet(state, "gateways", "--dsn", database.dsn(OWNER))["data"]["gateways"] == []
+    assert not fleet_identity.path(state).exists()
+
+
 def test_a_gateway_leaves(database: FleetDatabase, state: Path) -> None:
     dsn = without_password(database.dsn("toolguard_gateway"))
     joined = fleet(state, "join", "--dsn", dsn, "--team", "ops")["data"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from cli_stage import toolguard
 from msgspec import structs
 
 from fleet_database import PASSWORD, FleetDatabase
-from fleet_desk import Approver, FleetDesk, wait_until
+from fleet_desk import PATIENCE, Approver, FleetDesk, wait_until
 from ssh_signers import SshRoom
+from toolguard_cli.fleet import gateway_answer
 from toolguard_engine.config.settings import parse
 from toolguard_engine.stores import open as stores
 
@@ -57,6 +59,65 @@ def anna(database: FleetDatabase, room: SshRoom, tmp_path: Path, monkeypatch: py
     passwords.chmod(0o600)
     monkeypatch.setenv("PGPASSFILE", str(passwords))
     return Person(database, room, "anna", monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no engine here that hears of a decision."""
+    monkeypatch.setattr(gateway_answer, "PATIENCE", 0.0)
+
+
+@pytest.fixture
+def hears(desk: FleetDesk, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The gateway looks at what was decided, as its engine does."""
+    monkeypatch.setattr(gateway_answer, "PATIENCE", PATIENCE)
+    over = Event()
+
+    def look() -> None:
+        while not over.wait(0.2):
+            desk.calls.entries()
+
+    engine = Thread(target=look)
+    engine.start()
+    yield
+    over.set()
+    engine.join()
+
+
+@pytest.mark.usefixtures("hears")
+def test_the_gateway_answers_the_approver(desk: FleetDesk, anna: Person, room: SshRoom, tmp_path: Path) -> None:
+    nonce, alone = desk.present("rm -rf build").entry.nonce, tmp_path / "alone"
+    stranger = ("fleet", "approve", nonce, "--yes", "--key", str(room.key("stranger")))
+    rejected = anna.run(alone, *stranger, code=1)
+    assert not rejected["ok"]
+    assert rejected["data"]["gatewayAnswer"] == "rejected"
+    assert rejected["data"]["gatewayReason"]
+    accepted = anna.run(alone, "fleet", "approve", nonce, "--yes", "--key", str(anna.key))
+    assert accepted["data"]["gatewayAnswer"] == "accepted"
+
+
+@pytest.mark.usefixtures("hears")
+def test_a_person_outside_of_the_policys_team_learns_that_it_does_not_count(
+    desk: FleetDesk, anna: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database counts whom its own table names, the gateway whom the signed policy names."""
+    nonce = desk.present("rm -rf build").entry.nonce
+    missing = "nobody of the team security has approved it"
+    proof = type("Proof", (), {"refusal": lambda *_: missing})
+    monkeypatch.setattr(desk.calls._setup.proof, "refusal", proof().refusal)
+    rejected = anna.run(tmp_path / "alone", "fleet", "approve", nonce, "--yes", "--key", str(anna.key), code=1)
+    assert missing in rejected["data"]["gatewayReason"]
+
+
+def test_an_approval_of_which_nothing_was_heard_is_no_success_of_the_gateway(
+    desk: FleetDesk, anna: Person, tmp_path: Path
+) -> None:
+    nonce = desk.present("rm -rf build").entry.nonce
+    words = ("fleet", "approve", nonce, "--yes", "--key", str(anna.key), "--state-dir", str(tmp_path / "alone"))
+    done = toolguard(*words)
+    assert done.returncode == 0
+    assert "its gateway has not said yet whether it counts" in done.stdout
+    assert "ok" not in done.stdout.split()
 
 
 def test_from_a_machine_without_a_gateway(desk: FleetDesk, anna: Person, tmp_path: Path) -> None:

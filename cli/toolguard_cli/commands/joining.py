@@ -30,6 +30,8 @@ def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
     A new one replaces an old one only once the database has accepted it: a join that fails leaves the gateway as it was.
     """
     refuse_password(dsn)
+    settings = [("fleet.dsn", dsn), ("fleet.team", team), ("fleet.enabled", "true")]
+    set_setting.run_all(places, settings, ChangeOptions(offline=True, dry_run=True))  # what cannot be set joins nothing
     with user_errors():
         from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra
 
@@ -47,7 +49,6 @@ def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
             f"{identity.id} is no longer in the fleet ({state})",
             "toolguard fleet join --new-identity creates a new identity",
         )
-    settings = [("fleet.dsn", dsn), ("fleet.team", team), ("fleet.enabled", "true")]
     change = set_setting.run_all(places, settings, ChangeOptions(offline=True))
     lines = [Line("ok", f"{identity.id} joined the team {team}; fingerprint {shown}"), *change.lines]
     if state == "new":

@@ -99,6 +99,12 @@ def public(call: ShownCall) -> dict[str, Any]:
     return {**found, **fields, "status": row.status, "left": round(max(0.0, row.left), 1), "decisions": approvals}
 
 
+def may_sign(row: FleetCall) -> bool:
+    """Whether it waits for this person: also where the database counts a yes of theirs that its gateway did not accept."""
+    own = any(each.approver == row.you and each.verdict == "approved" for each in row.decisions)
+    return row.status == "pending" or (row.status == "approved" and own)
+
+
 def approve(session: PersonSession, call: ShownCall, key: str, why: str, *, trust: Path = TRUST) -> tuple[FleetCall, str]:
     """Signs and sends a yes; what it means, in words. Raises `UserError`, `FleetError`, `RefusedError`."""
     row = call.row

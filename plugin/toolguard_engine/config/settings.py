@@ -323,6 +323,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
         return self.mode if self.enabled else "disabled"
 
     @property
+    def signs_approvals(self) -> bool:
+        """Whether a person approves with a signature, which chat cannot make: because of its signers, or in a fleet."""
+        return self.approval.is_signed or self.fleet.enabled
+
+    @property
     def is_measured(self) -> bool:
         """Whether model calls are recorded: limits need that."""
         return self.metrics.enabled or bool(self.limits)

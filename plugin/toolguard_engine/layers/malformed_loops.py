@@ -115,15 +115,15 @@ def on_refused(call: Call, run: Run, config: Config, nonce: str = "") -> int:
     if nonce and (known := run.identical.get(key(call))):
         known.nonce = nonce
     if run.stop is None and (stop := _end(call, run, count, run.failures, config)):
-        run.stop = _waiting(run) if nonce else stop
+        run.stop = _waiting(run, config) if nonce else stop
     return count
 
 
-def _waiting(run: Run) -> Stop:
+def _waiting(run: Run, config: Config) -> Stop:
     """The end of a run in which calls wait: it tells how to approve them."""
     nonces = [known.nonce for known in run.identical.values() if known.nonce]
     named = nonces[-MAX_NAMED:]
-    return Stop(CODE_WAITING, approval.ends_waiting(named), tuple(named))
+    return Stop(CODE_WAITING, approval.ends_waiting(named, signed=config.signs_approvals), tuple(named))
 
 
 def _end(call: Call, run: Run, count: int, failures: int, config: Config) -> Stop | None:
@@ -172,7 +172,7 @@ def on_message(calls: list[Call], run: Run, config: Config, decided: Callable[[s
     if min(counts) < config.max_identical_failures or any(_has_news(call, run, decided) for call in calls):
         return None
     waits = any(known_failure(call, run) == HELD for call in calls)
-    run.stop = _waiting(run) if waits else Stop(CODE_IDENTICAL, correction.repeated(calls[0], counts[0]))
+    run.stop = _waiting(run, config) if waits else Stop(CODE_IDENTICAL, correction.repeated(calls[0], counts[0]))
     return run.stop
 
 

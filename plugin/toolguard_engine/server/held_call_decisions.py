@@ -178,7 +178,7 @@ class Approvals:
         if presented.outcome == "denied":
             return Settled(Verdict("block", "approval.denied", approval_texts.denied(prefix, entry.why), entry.why), entry)
         reason = entry.reason if entry.changes else verdict.reason
-        text = approval_texts.held(prefix, entry.nonce, reason, request.shown, signed=config.approval.is_signed)
+        text = approval_texts.held(prefix, entry.nonce, reason, request.shown, signed=config.signs_approvals)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
 
     def runs_outside(self, call: Call, named: Callable[[], Named]) -> bool:
@@ -251,7 +251,7 @@ class Approvals:
         decision = Decision(audit_log.plain(message.by), message.where, audit_log.plain(message.why))
         try:
             if message.action == "pending":
-                offers = self._chat_grants is not None and not (config.approval.is_signed or config.fleet.enabled)
+                offers = self._chat_grants is not None and not config.signs_approvals
                 text = "\n".join(self._chat.pending(message, self._nonces.entries(), now, offers=offers))
             elif message.action == "approve" and message.lasts == session_grant.PERIOD:
                 return self._approve_for_session(message, decision, config, now)

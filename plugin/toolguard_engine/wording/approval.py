@@ -56,10 +56,10 @@ def still_held(prefix: str, nonce: str, *, signed: bool = False) -> str:
     )
 
 
-def ends_waiting(nonces: list[str]) -> str:
+def ends_waiting(nonces: list[str], *, signed: bool = False) -> str:
     """The run ends because its calls wait."""
     waiting = "a call is waiting" if len(nonces) == 1 else f"{len(nonces)} calls are waiting"
-    return f"This turn ends here: {waiting} for approval.\n" + "\n".join(how(nonce) for nonce in nonces)
+    return f"This turn ends here: {waiting} for approval.\n" + "\n".join(how(nonce, signed=signed) for nonce in nonces)
 
 
 def how(nonce: str, *, signed: bool = False) -> str:
