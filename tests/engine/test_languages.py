@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 
-from toolguard_engine.effects.commands import code_commands, code_sources
+from toolguard_engine.effects.commands import code_commands, code_sources, handed_code, watchers
 from toolguard_engine.effects.languages import language_catalogue, searched_languages
 from toolguard_engine.effects.languages.language_catalogue import LANGUAGES
 
@@ -74,3 +74,14 @@ def test_an_unknown_language_has_no_facts() -> None:
     unknown = language_catalogue.known("cobol")
     assert unknown.reading is None
     assert not any((unknown.calls, unknown.loads, unknown.endings, unknown.folders))
+
+
+def test_files_with_code_are_known_by_the_language() -> None:
+    """Whatever asks what runs a file by its name asks the languages."""
+    for ending, language in language_catalogue.BY_ENDING.items():
+        assert ending.startswith(".")
+        assert code_sources.language(language.runs) == language.name
+        assert watchers.BY_ENDING[ending] == language.runs
+        assert handed_code.program_of(f"x{ending}") in (language.runs, "code")
+    endings = [ending for each in LANGUAGES.values() for ending in each.files.split()]
+    assert len(endings) == len(set(endings)) == len(language_catalogue.BY_ENDING)

@@ -49,10 +49,7 @@ def _of_folder(word: str, language: str) -> Iterator[str]:
     """What runs where the script is a folder, or a name without its ending."""
     if "." in word.strip("./"):
         return
-    if language == "python":
-        yield f"{word}/__main__.py"
-    elif language == "javascript":
-        yield from (f"{word}.js", f"{word}/index.js")
+    yield from (word + end for end in language_catalogue.known(language).stands)
 
 
 def scripts(program: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:

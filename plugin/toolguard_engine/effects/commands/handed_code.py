@@ -19,6 +19,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.effects.languages import language_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax.expand import ShellState
@@ -28,70 +29,11 @@ _SEARCHED = word_set(
     " .fsx .fs .cs .erl .escript .exs .raku .p6 .nim .cr .d .v .odin .zig .rs .go .swift .dart .pas .f90 .c .cc .cpp .cxx"
     " .m .r"
 )
-"""Of languages that are not parsed."""
+"""Of languages whose files are searched."""
 LANGUAGES_BY_ENDING = {
     **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh", ".command"), "shell"),
-    ".py": "python3",
-    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx", ".cts"), "node"),
-    ".rb": "ruby",
-    **dict.fromkeys((".pl", ".pm"), "perl"),
-    ".lua": "lua",
-    ".php": "php",
-    ".awk": "awk",
-    **dict.fromkeys(
-        [
-            ".groovy",
-            ".gradle",
-            ".java",
-            ".kt",
-            ".kts",
-            ".scala",
-            ".sc",
-            ".clj",
-            ".cljs",
-            ".nix",
-            ".tcl",
-            ".exp",
-            ".jl",
-            ".el",
-            ".lisp",
-            ".scm",
-            ".ss",
-            ".rkt",
-            ".hy",
-            ".fnl",
-            ".janet",
-            ".ml",
-            ".hs",
-            ".fsx",
-            ".fs",
-            ".cs",
-            ".erl",
-            ".escript",
-            ".exs",
-            ".raku",
-            ".p6",
-            ".nim",
-            ".cr",
-            ".d",
-            ".v",
-            ".odin",
-            ".zig",
-            ".rs",
-            ".go",
-            ".swift",
-            ".dart",
-            ".pas",
-            ".f90",
-            ".c",
-            ".cc",
-            ".cpp",
-            ".cxx",
-            ".m",
-            ".r",
-        ],
-        "code",
-    ),
+    **{ending: language.runs for ending, language in language_catalogue.BY_ENDING.items()},
+    **dict.fromkeys(sorted(_SEARCHED), "code"),
 }
 
 

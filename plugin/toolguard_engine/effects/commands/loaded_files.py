@@ -25,9 +25,7 @@ _LITERAL = lazy_re.compile(r"\"([^\"\\\n]{1,200})\"|'([^'\\\n]{1,200})'|`([^`\\\
 _IMPORTED = lazy_re.compile(
     r"\b(?:import|from)\s{1,4}([\w, \t]{1,200})|\b(?:__import__|import_module|run_module)\(\s{0,4}[\"']([\w.]{1,60})"
 )
-_ENDS = (
-    ".js", ".cjs", ".mjs", ".ts", ".node", ".py", ".rb", ".pl", ".pm", ".lua", ".php", ".so", ".dylib", ".r", ".R", ".sh",
-)  # fmt: skip
+_ENDS = (*language_catalogue.BY_ENDING, ".node", ".so", ".dylib", ".r", ".R", ".sh")
 _FIRST = ("./", "../", "/")
 _MOST = 200
 

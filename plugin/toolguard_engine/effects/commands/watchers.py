@@ -15,16 +15,14 @@ from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.languages import language_catalogue
 from toolguard_engine.effects.syntax.expand import ShellState
 
 MAX_WORDS = 40
 MAX_STARTS = 6
 """Words with which the command may begin."""
 
-BY_ENDING = {
-    ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "tsx", ".mts": "tsx", ".py": "python3", ".rb": "ruby", ".sh": "sh",
-    ".pl": "perl", ".php": "php", ".go": "yaegi",
-}  # fmt: skip
+BY_ENDING = {".sh": "sh", **{ending: language.runs for ending, language in language_catalogue.BY_ENDING.items()}}
 """The program that usually runs a script, by the end of its name."""
 
 _ENDING = lazy_re.compile(r"\.\w{1,4}\Z")

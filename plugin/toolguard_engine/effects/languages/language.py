@@ -30,6 +30,9 @@ class Language(msgspec.Struct, frozen=True):
     `calls`: a pattern of the calls that run a command, and `calling` parts of their names, of which code with such a call
     has one; `quotes`: a pattern of literals that are commands.
 
+    `files`: the ends of the names of files with its code, separated by blanks, and `runs` the program that mostly runs them;
+    `stands`: what follows the name of a script that is named without its ending, or that is a folder.
+
     `loads`: a pattern of the words that load code from a file; `takes_in`: whether these name the file; `endings`: what may
     be left out at the end of its name; `module_role`: what the value of an option is that names a module; `folders`:
     variables with the folders in which modules are looked for.
@@ -45,6 +48,9 @@ class Language(msgspec.Struct, frozen=True):
         "read", "term",
     )  # fmt: skip
     quotes: str = ""
+    runs: str = ""
+    files: str = ""
+    stands: tuple[str, ...] = ()
     loads: str = ""
     takes_in: bool = False
     endings: tuple[str, ...] = ()

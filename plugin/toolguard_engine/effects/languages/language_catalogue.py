@@ -19,6 +19,9 @@ _READ = (PYTHON, JAVASCRIPT, PERL, RUBY, PHP, LUA, AWK, APPLESCRIPT, POWERSHELL,
 LANGUAGES: dict[str, Language] = {each.name: each for each in (*_READ, *searched_languages.LANGUAGES)}
 _UNKNOWN = Language("", "")
 
+BY_ENDING = {ending: each for each in _READ for ending in each.files.split()}
+"""The languages that are read, by the ends of the names of files with their code."""
+
 
 def known(name: str) -> Language:
     """The language with this name; one without any facts if there is none."""

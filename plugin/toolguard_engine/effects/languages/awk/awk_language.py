@@ -12,4 +12,6 @@ LANGUAGE = Language(
     reading=ReadBy(AWK, AWK_LIBRARY, r"system|\||>|getline"),
     calls=r"(?:\bsystem)",
     quotes=r'"([^"\n]{1,400}+)"\s{0,4}+\|&?\s{0,4}+getline|\|&?\s{0,4}+"([^"\n]{1,400}+)"',
+    runs="awk",
+    files=".awk",
 )

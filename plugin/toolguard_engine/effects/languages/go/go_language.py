@@ -10,4 +10,6 @@ LANGUAGE = Language(
     "go",
     "yaegi",
     reading=ReadBy(GO, GO_LIBRARY, prepared=as_script),
+    runs="yaegi",
+    files=".go",
 )

@@ -12,6 +12,8 @@ LANGUAGE = Language(
     "lua luajit",
     reading=ReadBy(LUA, LUA_LIBRARY, HINTS),
     calls=r"(?:os\.execute|io\.popen)",
+    runs="lua",
+    files=".lua",
     loads=r"(?<![\w.])(?:dofile|loadfile|require)\b",
     takes_in=True,
     endings=(".lua",),

@@ -13,6 +13,8 @@ LANGUAGE = Language(
     reading=ReadBy(PHP, PHP_LIBRARY, HINTS),
     calls=r"(?:\bsystem|\bexec|shell_exec|passthru|popen|proc_open|pcntl_exec)",
     quotes=r"`([^`]{1,400}+)`",
+    runs="php",
+    files=".php",
     loads=r"(?<![\w.])(?:include|include_once|require|require_once)\b",
     takes_in=True,
 )

@@ -10,4 +10,6 @@ LANGUAGE = Language(
     "powershell",
     "powershell pwsh cmd",
     reading=ReadBy(POWERSHELL, POWERSHELL_LIBRARY),
+    runs="pwsh",
+    files=".ps1 .psm1",
 )

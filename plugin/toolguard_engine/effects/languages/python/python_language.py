@@ -13,6 +13,9 @@ LANGUAGE = Language(
         r"|exec[lv]p?e?|spawn[lv]p?e?|create_subprocess_(?:shell|exec)|startfile)"
     ),
     calling=("system", "popen", "spawn", "subprocess", "Popen", "exec", "output", "startfile", "run(", "call("),
+    runs="python3",
+    files=".py",
+    stands=("/__main__.py",),
     module_role="module",
     folders=("PYTHONPATH",),
 )
