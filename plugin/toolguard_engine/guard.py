@@ -7,7 +7,7 @@ and reports the result to the guard (`refused`). It remembers at most `MAX_RUNS`
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -125,6 +125,10 @@ class Guard:
     def use(self, book: Rulebook) -> None:
         """Other rules from here on."""
         self._book = book
+
+    def prepared(self) -> Iterator[None]:
+        """Does what is otherwise done when a rule is first asked about, a part at each step."""
+        return self._book.compiled()
 
     def use_host(self, host: Host) -> None:
         """Another view of the gateway's files from here on."""

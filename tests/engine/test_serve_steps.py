@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine_talk import Talk
+from toolguard_engine.rules import packs, terms
 from toolguard_engine.server import warm_up
 from toolguard_engine.server.session_state import SessionTally
 from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
@@ -110,6 +112,18 @@ def test_the_warm_up_leaves_nothing_behind(talk: Talk, state: Path) -> None:
     assert session.take_touched() == {}
     assert session.guard.autonomy.take_changed() == {}
     assert (session.outbox.take_events(), session.outbox.take_verdicts(), session.outbox.take_records()) == ([], [], [])
+
+
+def test_no_pattern_of_a_rule_is_compiled_after_the_warm_up(talk: Talk, state: Path) -> None:
+    terms.search_for.cache_clear()
+    talk.hello(state)
+    before = terms.search_for.cache_info().misses
+    assert before > 0
+    shipped = [each for each in packs.load().rules if not each.needs_view]
+    asked = [(each.text, each.unless, each.arg, each.no_arg, *(pattern for _, pattern in each.params)) for each in shipped]
+    for pattern in filter(None, chain(*asked)):
+        terms.search_for(pattern, shipped=True)
+    assert terms.search_for.cache_info().misses == before
 
 
 def test_the_warm_up_lets_a_question_that_waits_go_first(talk: Talk, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:

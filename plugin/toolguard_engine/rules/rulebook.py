@@ -39,7 +39,7 @@ ask where a call comes from, when, or to which paths (`Rule.needs_view`) are loo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 
 import msgspec
@@ -243,6 +243,14 @@ class Rulebook:
         """The book with a user's own rules behind all others."""
         own = tuple(rules)
         return Rulebook((*self.rules, *own), shipped=self._shipped, carried=self._carried) if own else self
+
+    def compiled(self) -> Iterator[None]:
+        """Compiles the patterns of the rules that come with toolguard, one at each step."""
+        for rule in self.rules[: self._shipped]:
+            asked = (rule.text, rule.unless, rule.arg, rule.no_arg, *(pattern for _, pattern in rule.params))
+            for pattern in filter(None, asked):
+                search_for(pattern, shipped=True)
+                yield
 
     def for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         """The rules that speak about a command, each once, in the order of the book. Kept with a reading that is kept."""

@@ -1,5 +1,5 @@
 """Sample calls through the deciding path before the first real one: what is learned and compiled on first use is there then.
-After them, all other regular expressions are compiled.
+After them, all other regular expressions are compiled, those of rules as well.
 
 The samples are weighed without a run, a session or a store, so nothing of them is counted, recorded or remembered.
 """
@@ -45,4 +45,5 @@ def steps(guard: Guard) -> Iterator[None]:
         reading = guard.read(Call(tool, params, cwd="/"))
         risk_levels.weigh(reading, guard.weigh_reading(reading), config)
         yield
+    yield from guard.prepared()
     yield from lazy_re.unused()
