@@ -37,7 +37,9 @@ KEPT = "TOOLGUARD_TEST_"
 GATEWAY = "tests/gateway"
 SHARED, LINKED = f"{GATEWAY}/shared", f"{GATEWAY}/linked"
 """The tests of each of the two gateways that are shared; in the gate there is the first one only."""
-LONG = (GATEWAY, "tests/fleet", "tests/dashboard", "tests/cli/test_faults.py")
+SOURCES = "tests/sources"
+"""The tests that parse the same modules."""
+LONG = (GATEWAY, "tests/fleet", "tests/dashboard", "tests/cli/test_faults.py", SOURCES)
 """Their files take the longest: begun last, they would run alone."""
 
 ON_SHARED = {
@@ -91,7 +93,6 @@ APART = {
 }
 """Tests in `GATEWAY` that start for themselves what they need."""
 OF_SOURCES = {"test_structure.py", "test_complexity.py", "test_patterns.py", "test_word_readers.py"}
-"""Tests that parse the same modules."""
 ONE_BY_ONE = {"test_faults.py"}
 """Tests that take minutes each if all is tried, and share nothing."""
 
@@ -102,7 +103,7 @@ def piece(test: str) -> str:
     if file in ONE_BY_ONE and effort.ALL:
         return test
     if folder == "tests" and file in OF_SOURCES:
-        return "tests/sources.py"
+        return SOURCES
     if folder != GATEWAY or file in APART:
         return f"{folder}/{file}"
     return SHARED if file in ON_SHARED or not effort.ALL else LINKED
