@@ -36,7 +36,7 @@ FLAGS = frozenset(
     shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata data evaluate
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
     pairs invokes leftover unchanged plain-lines imports gateway-file personal-file to-temp through-link agent-made reads
-    transcript installs restarts named deployed own-service by-phone follows backup
+    transcript installs restarts files lesser service-data named deployed own-service by-phone follows backup
     posts repository-access dns-records pays
     host overwrites overrides permits unencrypted unverified everyone forwards hides order asked key remembered steer covert
     """.split()  # noqa: SIM905 - a table of names

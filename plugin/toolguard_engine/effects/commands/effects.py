@@ -14,7 +14,8 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
   `packed`), `search` (`secrets`: a hunt for them in a wide place), `disguise` (a copy of a shell), `encrypt`, `pack` (a wide
   place into an archive or a copy).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
-- `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`.
+- `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`;
+  `files`, `lesser`: `administrator_files`.
 - `run-unread`: runs a file that an agent made and that cannot be read to its end; the target is the file.
 - `run-made`: runs a file that the same command changes in an unknown way; the target is the file.
 - `spawn`: starts another agent; the target is its folder. `run-later`: the target is the command that schedules others.

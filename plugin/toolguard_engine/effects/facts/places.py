@@ -96,7 +96,7 @@ def marks(path: str, where: Where, cwd: str = "") -> frozenset[str]:
     a project touches: its `.env`); `dotfile` (a user setting); `history` (of the shell); `log` (of the system);
     `gateway-file` (one of the gateway's own, see `gateway_file_paths`, or one that it starts, see `started_places`);
     `transcript` (the transcripts of an agent, or its text about itself);
-    `personal-file` (see `place_names.is_personal`).
+    `service-data` (see `is_service_data`); `personal-file` (see `place_names.is_personal`).
     """
     return classify(path, where, cwd)[1]
 
@@ -414,6 +414,15 @@ def _inside_home(inside: str, found: set[str]) -> Place:
     return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") and not own else "") or "in-home"
 
 
+def is_service_data(full: str) -> bool:
+    """Whether it is a file of settings, and no code, in the folder of a service that somebody has put below `/opt`, as they
+    would below `/srv`."""
+    return full.startswith("/opt/") and _SERVICE_DATA.fullmatch(full[:MAX_PATH]) is not None
+
+
+_SERVICE_DATA = lazy_re.compile(r"/opt/[\w.-]+/(?:[\w.@ -]+/)*[\w.@ -]+\.(?:ya?ml|json|toml|ini|cfg|md|txt)(?:\.bak\w*)?")
+
+
 def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
     if inside is not None:  # a home inside a temporary folder is still a home
         return _inside_home(inside, found)
@@ -421,6 +430,8 @@ def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
         return "temp"
     if full.startswith(names.LOGS):
         found.add("log")
+    if is_service_data(full):
+        found.add("service-data")
     if (folded(full).startswith(_SYSTEM) and not full.startswith(names.MOUNTED)) or folded(full) in names.SYSTEM_ROOTS:
         return "system"
     return _rebuilt(full[1:]) if full.count("/") > 1 else ""

@@ -179,6 +179,15 @@ def _sed_command(n: int) -> str:
 _PRINTING_SED = lazy_re.compile(rf"\s*{_sed_command(1)}(?:\s*;\s*{_sed_command(2)}){{0,5}}\s*;?\s*")
 _PRINTING_AWK = lazy_re.compile(r"(?![^\0]*(?:system|getline|close|ARG|ENVIRON|printf? *[(-]|[|>`@]| -))[^\0]{1,300}")
 
+
+def has_plain_script(program: ProgramRun) -> bool:
+    """Whether a `sed` only prints, deletes or substitutes lines, of its files too (`-i`): it runs and opens nothing else."""
+    words = program.words
+    scripts = [word.text for word in words.named("script")]
+    is_known = not words.unknown and bool(scripts) and not words.named("script-from")
+    return is_known and all(map(_PRINTING_SED.fullmatch, scripts))
+
+
 _OPENSSL = lazy_re.compile(
     r" (?:x509|crl|verify|version|ciphers|dgst|req|rsa|pkey)"
     r"(?: -(?:in|CAfile|ext|checkend|nameopt|certopt|inform|checkhost|checkip) [^\s-]\S{0,200}"

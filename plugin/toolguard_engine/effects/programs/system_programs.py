@@ -12,6 +12,7 @@ from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import (
     Act,
+    administrator_files,
     administrator_reads,
     effect_on,
     operands,
@@ -163,7 +164,11 @@ def _kind_of_work(words: CommandWords, command: tuple[str, ...], where: Where, c
     found = routine(rest)
     if found == "" and administrator_reads.only_reads(rest, where, cwd, fed=fed):
         found = "reads"
-    return found if found == "reads" or not words.trait("other-rights") else ""
+    if found == "reads":
+        return found
+    if words.trait("other-rights"):
+        return "lesser" if administrator_files.is_for_service(words, rest) else ""
+    return found or ("files" if administrator_files.only_ordinary_files(rest, where, cwd) else "")
 
 
 _ORDINARY_SETTING = lazy_re.compile(

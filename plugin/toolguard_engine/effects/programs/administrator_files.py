@@ -1,0 +1,118 @@
+"""Which commands of an administrator are no more than their files, or those of a service.
+
+A program that only copies, moves, makes or changes files is judged by which files these are, as without the rights of an
+administrator: in a home, below `/srv` or on a mounted disk. A service's account, such as `www-data`, can do less than other
+accounts.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.places import Where, classify, normal
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.programs import administrator_reads, sql_queries
+from toolguard_engine.effects.programs.routine_administration import MAX_WORDS, installed
+
+_FILES = frozenset("cp mv install rsync tar chown chgrp chmod rmdir touch ln".split())  # noqa: SIM905
+_SOURCES = ("/opt/", "/srv/", "/var/www/")
+"""What services are installed in, which may be copied as a whole."""
+
+_ORDINARY = ("/srv/", "/mnt/", "/media/", "/data/", "/backup/", "/backups/", "/var/www/", "/var/backups/", "/Volumes/")
+_KINDS = frozenset({"in-home", "in-workspace", "workspace", "temp", "artefact", ""})
+_SEDS = program_catalogue.programs("sed")
+_MODES = frozenset({"chown", "chgrp", "chmod"})
+_RUNNERS = program_catalogue.programs("shell", "elevator", "wrapper", "service_manager", "remote_copier")
+_ACCOUNTS = frozenset(
+    [
+        "www-data",
+        "www",
+        "http",
+        "httpd",
+        "nginx",
+        "apache",
+        "caddy",
+        "wwwrun",
+        "git",
+        "gitea",
+        "forgejo",
+        "gitlab",
+        "nextcloud",
+        "jellyfin",
+        "plex",
+        "emby",
+        "homeassistant",
+        "hass",
+        "pihole",
+        "prometheus",
+        "grafana",
+        "influxdb",
+        "mosquitto",
+        "nobody",
+        "postgres",
+        "mysql",
+        "mariadb",
+        "redis",
+        "mongodb",
+        "vmail",
+        "sonarr",
+        "radarr",
+        "lidarr",
+        "transmission",
+        "qbittorrent",
+        "minecraft",
+        "tomcat",
+        "jenkins",
+        "zigbee2mqtt",
+        "syncthing",
+        "immich",
+        "paperless",
+        "vaultwarden",
+    ]
+)
+"""Under which services run; nobody logs in with them."""
+
+
+def only_ordinary_files(argv: tuple[str, ...], where: Where, cwd: str) -> bool:
+    """`argv`: a program and its words, run as administrator."""
+    name = installed(argv)
+    if name == "mkdir":
+        return len(argv) <= MAX_WORDS
+    if (name not in _FILES and name not in _SEDS) or len(argv) > MAX_WORDS:
+        return False
+    program = ProgramRun((name, *argv[1:]), name, cwd=cwd)
+    words = program.words
+    folder = words.last("--directory") or cwd
+    if name in _SEDS:
+        files = [word.text for word in words.named("input")]
+        is_known = administrator_reads.has_plain_script(program) and bool(files)
+        return is_known and all(_is_ordinary(each, where, cwd) for each in files)
+    if words.unknown or not words.acts.isdisjoint(("runs", "unpacks")) or words.has("--reference", "--absolute-names"):
+        return False
+    *sources, target = ["", *(word.text for word in words.operands)][1 + (name in _MODES) :] or [""]
+    if name == "tar":
+        sources, target = [*sources, target], words.last("--file")
+    return _is_ordinary(target, where, cwd) and all(_is_ordinary(each, where, folder, is_source=True) for each in sources)
+
+
+def _is_ordinary(word: str, where: Where, cwd: str, *, is_source: bool = False) -> bool:
+    kind, flags = classify(word, where, cwd)
+    full = normal(word, where, cwd)
+    known = full.partition(UNKNOWN)[0]
+    if not word or ".." in word or known.count("/") < 2 or "glob" in flags:  # noqa: PLR2004 - a folder and a name
+        return False
+    if known.startswith(_ORDINARY) or (is_source and known.startswith(_SOURCES)):
+        return kind in (*_KINDS, "system")
+    if is_source:  # in a home, a link may lead to what only an administrator may read
+        return "service-data" in flags
+    is_own = bool(where.home) and known.startswith(f"{where.home}/") and "gateway-file" not in flags
+    return "service-data" in flags or (kind in _KINDS and (is_own or kind == "temp"))
+
+
+def is_for_service(words: CommandWords, command: tuple[str, ...]) -> bool:
+    """Whether a program runs under the account of a service, and is neither a shell nor a client of a database."""
+    users = [value.text for value in words.values("--user")]
+    name = installed(command)
+    if len(users) != 1 or users[0] not in _ACCOUNTS or not name or any(UNKNOWN in word for word in command[:1]):
+        return False
+    return name not in _RUNNERS and name not in sql_queries.CLIENTS
