@@ -21,12 +21,12 @@ class Folder:
     change it: others copy it first. `doubts`: if not None, no file in it counts as created by the agent, except what was
     put below these names since. `maker`: the share that it counts for.
 
-    `sizes`: the units of each share, its own included; `moved`: number of records in it that were moved from where none
+    `units`: those of its own share, itself included; `others`: those of other shares, None without any; `moved`: number of records in it that were moved from where none
     was; `longest`: characters of the longest path from here on, or more; `state`: another object whenever something in it
     changes.
     """
 
-    __slots__ = ("children", "doubts", "longest", "maker", "moved", "owner", "record", "sizes", "state")
+    __slots__ = ("children", "doubts", "longest", "maker", "moved", "others", "owner", "record", "state", "units")
 
     def __init__(self, owner: object, maker: int, record: FileRecord | None = None) -> None:
         self.owner = owner
@@ -34,7 +34,8 @@ class Folder:
         self.children: dict[str, FileRecord | Folder] = {}
         self.doubts: set[str] | None = None
         self.longest = self.moved = 0
-        self.sizes = {maker: OF_FOLDER}
+        self.units = OF_FOLDER
+        self.others: dict[int, int] | None = None  # a dictionary takes more than all the rest, and most folders need none
         self.record: FileRecord | None = None
         self.state = object()
         self.write(record)
@@ -42,7 +43,8 @@ class Folder:
     def copy(self, owner: object) -> Folder:
         """Returns a folder with children of its own."""
         found = self.alias(owner)
-        found.children, found.sizes = self.children.copy(), self.sizes.copy()
+        found.children = self.children.copy()
+        found.others = None if self.others is None else self.others.copy()
         found.doubts = None if self.doubts is None else self.doubts.copy()
         return found
 
@@ -50,9 +52,21 @@ class Folder:
         """Returns a folder with the same children. `owner`: nobody who could change it."""
         found = Folder.__new__(Folder)
         found.owner, found.maker, found.record, found.children = owner, self.maker, self.record, self.children
-        found.doubts, found.moved, found.longest, found.sizes = self.doubts, self.moved, self.longest, self.sizes
-        found.state = self.state
+        found.doubts, found.moved, found.longest, found.state = self.doubts, self.moved, self.longest, self.state
+        found.units, found.others = self.units, self.others
         return found
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The units of each share."""
+        return {self.maker: self.units, **(self.others or {})}
+
+    def put(self, name: str, node: FileRecord | Folder) -> None:
+        """As the latest. A name that is that already keeps its place, since a dictionary grows with each that is moved."""
+        children = self.children
+        if name in children and next(reversed(children)) != name:
+            del children[name]
+        children[name] = node
 
     def is_doubted(self, name: str) -> bool:
         """Whether what is below a name in it does not count as created, as far as this folder tells."""
@@ -76,10 +90,18 @@ class Folder:
         """Counts what was changed in it."""
         self.moved += change.moved
         for share, units in change.sizes.items():
-            if left := self.sizes.get(share, 0) + units:
-                self.sizes[share] = left
+            if share == self.maker:
+                self.units += units
             else:
-                self.sizes.pop(share, None)
+                self._add_other(share, units)
+
+    def _add_other(self, share: int, units: int) -> None:
+        others = self.others or {}
+        if left := others.get(share, 0) + units:
+            others[share] = left
+        else:
+            others.pop(share, None)
+        self.others = others or None
 
 
 Node = FileRecord | Folder
@@ -103,8 +125,8 @@ class Change:
             sizes[share] = sizes.get(share, 0) + sign * (1 + len(name) // OF_TEXT + _units(node))
         elif node is not None:
             self.moved += sign * node.moved
-            sizes[node.maker] = sizes.get(node.maker, 0) + sign * (len(name) // OF_TEXT)
-            for share, units in node.sizes.items():
+            sizes[node.maker] = sizes.get(node.maker, 0) + sign * (len(name) // OF_TEXT + node.units)
+            for share, units in node.others.items() if node.others else ():
                 sizes[share] = sizes.get(share, 0) + sign * units
 
 

@@ -115,7 +115,7 @@ class FileTree:
         folder = chain[-1]
         self.steps += len(chain) / 2 + 0.35 * len(found)
         for name, node in found.items():
-            before = folder.children.pop(name, None)
+            before = folder.children.get(name)
             if before is not None:
                 change.count(name, before, -1)
             if isinstance(before, Folder) and not _has_all(node, before):
@@ -129,7 +129,7 @@ class FileTree:
                 record = self.records.doubted(before) if folder.is_doubted(name) else before
                 node = node.copy(self._owner)  # noqa: PLW2901
                 node.write(record)
-            folder.children[name] = node
+            folder.put(name, node)
             folder.trust(name)
             change.count(name, node, 1)
             if len(name) >= longest or isinstance(node, Folder):
@@ -151,11 +151,11 @@ class FileTree:
         folder, chain = self.root, [self.root]
         folder.state = object()
         for name in parts:
-            child = folder.children.pop(name, None)
+            child = folder.children.get(name)
             below = self._owned(folder, name, child, maker)
             if not isinstance(child, Folder):
                 self._count_new(chain, name, child, below)
-            folder.children[name] = below
+            folder.put(name, below)
             folder.trust(name)
             folder = below
             folder.state = object()
