@@ -66,6 +66,7 @@ ON_SHARED = {
     "test_slow_models_on_gateway.py",
     "test_stuck_store_on_gateway.py",
     "test_two_reviewers_on_gateway.py",
+    "test_undo_on_gateway.py",
     "test_usage_on_gateway.py",
     "test_weakening_on_gateway.py",
 }

@@ -12,7 +12,7 @@ import pytest
 
 from effort import ALL
 from toolguard_engine.containment.rehearsed_changes import After, Before, RehearsedChange
-from toolguard_engine.server import overlay_changes, rehearsal_commit, unlinked_paths
+from toolguard_engine.server import overlay_changes, present_state, rehearsal_commit
 from toolguard_engine.server.rehearsal_commit import IncompleteError, StaleError
 
 ENTRIES = frozenset({"open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.symlink", "os.chmod", "os.utime"})
@@ -44,18 +44,18 @@ def _changes(real: Path, made: Path) -> list[RehearsedChange]:
     made.mkdir()
 
     def gone(name: str) -> RehearsedChange:
-        return RehearsedChange(str(real / name), unlinked_paths.before(str(real / name)), After())
+        return RehearsedChange(str(real / name), present_state.before(str(real / name)), After())
 
     def file(name: str, text: str, mode: int = 0o640) -> RehearsedChange:
         kept = made / name.replace("/", "-")
         kept.write_text(text)
         after = After("file", mode, len(text), 1_700_000_000_000_000_000, kept=str(kept))
-        return RehearsedChange(str(real / name), unlinked_paths.before(str(real / name)), after)
+        return RehearsedChange(str(real / name), present_state.before(str(real / name)), after)
 
     def folder(name: str, mode: int) -> RehearsedChange:
-        return RehearsedChange(str(real / name), unlinked_paths.before(str(real / name)), After("folder", mode))
+        return RehearsedChange(str(real / name), present_state.before(str(real / name)), After("folder", mode))
 
-    link = RehearsedChange(str(real / "link"), unlinked_paths.before(str(real / "link")), After("link", link="changed"))
+    link = RehearsedChange(str(real / "link"), present_state.before(str(real / "link")), After("link", link="changed"))
     return [
         gone("gone/inner/a"), gone("gone/inner"), gone("gone/b"), gone("gone"), gone("read-only/a"), link,
         file("changed", "new text"), folder("new", 0o555), file("new/x", "x", 0o755), folder("becomes-folder", 0o700),

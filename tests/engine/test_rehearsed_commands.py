@@ -19,6 +19,7 @@ from toolguard_engine.model.rehearsals import Rehearsed
 from toolguard_engine.server import (
     command_rooms,
     command_shell,
+    present_state,
     rehearsal_commit,
     rehearsal_files,
     rehearsal_judge,
@@ -26,7 +27,6 @@ from toolguard_engine.server import (
     rehearsed_commands,
     room_causes,
     rooms,
-    unlinked_paths,
 )
 from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms
 from toolguard_engine.server.rehearsal_files import HeldRehearsal, RehearsalPlan, RehearsalSettings
@@ -82,7 +82,7 @@ def _hold(made: CommandRooms, target: Path, *, is_whole: bool = True) -> Path:
     """What a run does that ends with something for a person to see."""
     new = target.with_name("kept")
     new.write_text("new")
-    change = RehearsedChange(str(target), unlinked_paths.before(str(target)), After("file", 0o600, 3, 1, kept=str(new)))
+    change = RehearsedChange(str(target), present_state.before(str(target)), After("file", 0o600, 3, 1, kept=str(new)))
     held = _rehearsals(made)._at(UNKNOWN) / "held"
     held.mkdir(parents=True)
     rehearsal_commit.keep([change], held)

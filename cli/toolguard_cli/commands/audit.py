@@ -36,7 +36,7 @@ FEWER = ("TIME", "EVENT", "NONCE", "BY", "WHAT")
 """In a terminal that is narrower than `WIDE`. `BY` has the agent where nobody did it."""
 EVENTS = (
     "hold", "hold-again", "approve", "deny", "consume", "expire", "lapsed", "block", "would-refuse", "note", "stop",
-    "budget", "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error",
+    "budget", "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "undo", "security", "error",
     "forged", "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended", "notification-lost", "policy",
 )  # fmt: skip
 """All events, those about calls first."""
@@ -72,7 +72,7 @@ def audit_show(
     The code names the reason: a rule, a budget, a loop or the kill switch. Events about calls: hold, hold-again, approve,
     deny, consume (an approved call ran), expire, lapsed (an approved call did not run in time), block, would-refuse (only
     logged, because the mode is shadow or soft), note, stop (the run was ended), budget, drift and external (reported by
-    another program). Events about users and the guard: checkpoint, kill-switch, grant, grant-used, revoke, security,
+    another program). Events about users and the guard: checkpoint, kill-switch, grant, grant-used, revoke, undo, security,
     error, forged, recovered, head-lost and segment-removed. Events about the guard's settings and installation: weakened,
     restored, accepted and ended. notification-lost: a notification could not be delivered. policy: the fleet's policy was
     adopted or rejected.

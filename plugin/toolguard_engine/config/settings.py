@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from toolguard_engine.config.containment_settings import ContainmentConfig
 from toolguard_engine.config.fleet_settings import FleetConfig
+from toolguard_engine.config.undo_settings import UndoConfig
 
 Mode = Literal["enforce", "soft", "shadow", "disabled"]
 LENIENT_FIRST: tuple[Mode, ...] = ("disabled", "shadow", "soft", "enforce")
@@ -299,6 +300,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     pin_params: PinParams = "approved"
     redact_secrets: bool = True
     containment: ContainmentConfig = ContainmentConfig()
+    undo: UndoConfig = UndoConfig()
     approval: ApprovalConfig = ApprovalConfig()
     loop_detection: LoopDetection = LoopDetection()
     metrics: MetricsConfig = MetricsConfig()

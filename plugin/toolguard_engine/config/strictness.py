@@ -263,6 +263,9 @@ ORDERS: Mapping[str, Order] = {
     "metrics.dashboard.hosts": Exempts(),  # names that the page accepts, and where links lead
     "pinParams": Listed("always", "approved"),
     "redactSecrets": _ON,
+    "undo.enabled": _ON,
+    "undo.maxMegabytes": _LESS_IS_WEAKER,
+    "undo.days": _LESS_IS_WEAKER,
     "containment.profile": Listed("offline", "workspace", "secrets", "protect", "off"),
     "containment.whenUnavailable": Listed("hold", "run"),
     "containment.unknown": Listed("hold", "rehearse", "allow"),

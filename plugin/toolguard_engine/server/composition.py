@@ -27,6 +27,7 @@ from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
 from toolguard_engine.server.settings_step import SettingsWatch
 from toolguard_engine.server.store_queue import StoreQueue, StoreThread, Worker
+from toolguard_engine.server.undo_saver import UndoSaver
 
 
 def _nothing() -> None:
@@ -88,5 +89,6 @@ def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueu
             environment=dict(os.environ),
             take_note=held.take_note,
             rooms=CommandRooms(os.environ),
+            undo=UndoSaver(),
         )
     )

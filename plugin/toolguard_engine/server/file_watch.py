@@ -136,6 +136,11 @@ class FileWatch:
         record = self._memory().exactly(path)
         return record is not None and record.created
 
+    def is_made_in_session(self, path: str, session: str) -> bool:
+        """Whether an agent made a file in this session, where nothing was before."""
+        record = self._memory().exactly(path)
+        return record is not None and record.created and record.session == session
+
     def may_begin(self, reading: CallReading) -> None:
         """A person is asked whether a call may run, and the gateway runs it without asking again."""
         if reading.commands and reading.command_readings:

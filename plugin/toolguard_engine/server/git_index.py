@@ -29,6 +29,15 @@ def is_unchanged(path: str) -> bool:
         return False
 
 
+def is_committed(path: str) -> bool:
+    """Whether a path is a file that Git has exactly as it is. Never raises."""
+    try:
+        status = os.lstat(path)
+        return stat.S_ISREG(status.st_mode) and _is_in_index(path, status) is True
+    except (OSError, ValueError):
+        return False
+
+
 def _is_unchanged(path: str) -> bool:
     """Also true where there is nothing that a checkout of this file could destroy: no repository, or no such file. A file
     that the index does not name counts as changed: an older commit may have it. May hang with its file system."""
@@ -38,16 +47,19 @@ def _is_unchanged(path: str) -> bool:
         return isinstance(error, FileNotFoundError | NotADirectoryError)
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
         return False
+    return _is_in_index(path, status) is not False
+
+
+def _is_in_index(path: str, status: os.stat_result) -> bool | None:
+    """Whether the index has the file as it is; None where there is no index. Raises `OSError`."""
     folder = Path(os.path.realpath(os.path.dirname(path)))  # noqa: PTH120 - Git works in the folder behind links
     found = _repository(folder)
     if found is None:
-        return True
+        return None
     try:
         index = (found[1] / "index").open("rb")
     except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+        return None
     with index:
         now = os.fstat(index.fileno())
         data = index.read(min(MAX_INDEX, now.st_size) + 1)  # room is made for as much as is asked for

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 
 from toolguard_engine.containment.rehearsed_changes import After, Before, RehearsedChange
-from toolguard_engine.server.unlinked_paths import before
+from toolguard_engine.server.present_state import before
 from toolguard_engine.stores import system_calls
 
 MAX_CHANGES = 20_000

@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 
 from toolguard_engine.containment.rehearsed_changes import After, Before, RehearsedChange
-from toolguard_engine.server import unlinked_paths
-from toolguard_engine.stores import atomic, system_calls
+from toolguard_engine.server import present_state
+from toolguard_engine.stores import atomic, system_calls, unlinked_paths
 
 COMMITTING = "committing"
 DONE = "done"
@@ -78,7 +78,7 @@ def _read_only(changes: list[RehearsedChange]) -> list[RehearsedChange]:
     """The folders of the changes that have to be made writable for them, as what they are: they get their mode back."""
     found = []
     for path in {os.path.dirname(change.path) for change in changes}.difference(change.path for change in changes):
-        was = unlinked_paths.before(path)
+        was = present_state.before(path)
         if was.what == "folder" and was.mode & stat.S_IRWXU != stat.S_IRWXU:
             found.append(RehearsedChange(path, was, After("folder", was.mode)))
     return found
@@ -117,8 +117,8 @@ def is_current(journal: CommitJournal, since: int | None = None) -> bool:
     for change in journal.changes:
         above = os.path.dirname(change.path)
         try:
-            now = unlinked_paths.before(change.path)
-            if change.after.what != "nothing" and above not in made and unlinked_paths.before(above).what != "folder":
+            now = present_state.before(change.path)
+            if change.after.what != "nothing" and above not in made and present_state.before(above).what != "folder":
                 return False
         except OSError:
             return False
@@ -190,7 +190,7 @@ def _apply(change: RehearsedChange, at: Path) -> str:
     not be done. Raises `OSError` where the disk does not take it: then it is tried again."""
     try:
         with unlinked_paths.parent(change.path) as (folder, name):
-            now = unlinked_paths.before_in(folder, name)
+            now = present_state.before_in(folder, name)
             if _is_done(change, now, folder, name):
                 return ""
             if not _is_as_before(change, now):

@@ -146,6 +146,8 @@ class Session(SessionState):
             self.guard.spending = SpendingTotals(limits, audit_log.plain)
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)
+        if self.setup.undo is not None:
+            self.setup.undo.begin(Path(message.state_dir), self.config.undo, self.setup.home)
         shell = self._contain(message, host)
         return messages.Ready(message.id, messages.VERSION, self.setup.pid, __version__, self.config_error, shell)
 

@@ -15,6 +15,7 @@ from toolguard_engine.server.command_rooms import CommandRooms
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.store_queue import StoreQueue, at_once
+from toolguard_engine.server.undo_saver import UndoSaver
 from toolguard_engine.stores.ports import KillSwitchStore, StandingsStore, WeakeningsStore
 from toolguard_engine.wire import messages
 from toolguard_engine.wording.correction import Hints
@@ -45,7 +46,7 @@ class Setup:
 
     `environment`: the variables of the process, which are the gateway's. `files`: reads what calls run. `open_approvals` is
     called once the gateway has said where its state is. `queue` does what needs the stores. `take_note`: what the agent of a
-    session has yet to be told, with the result of a call. `rooms`: what contains commands.
+    session has yet to be told, with the result of a call. `rooms`: what contains commands. `undo`: saves what calls change.
     """
 
     hints: Hints
@@ -64,6 +65,7 @@ class Setup:
     environment: Mapping[str, str] = field(default_factory=dict)
     take_note: Callable[[str], str] = lambda _: ""
     rooms: CommandRooms | None = None
+    undo: UndoSaver | None = None
 
 
 @dataclass

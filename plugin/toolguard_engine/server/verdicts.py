@@ -12,6 +12,7 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls import named_places
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.calls.replaced_content import replaced_content
 from toolguard_engine.guard import inner_call
 from toolguard_engine.layers import harm_in_room, known_inputs, unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
@@ -27,6 +28,7 @@ from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.parked_calls import ParkedCalls
 from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.server.standings_sync import StandingsSync
+from toolguard_engine.server.undo_saver import Saved
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import room_notes
@@ -45,6 +47,8 @@ NO_REHEARSALS = NoRehearsals()
 ROOM_LOST = "security.uncontained"
 ROOM_GONE = "containment.gone"
 ROOM_BACK = "security.contained-again"
+UNDO_SAVED = "undo.saved"
+UNDO_SKIPPED = "undo.skipped"
 ELSEWHERE = ("node", "sandbox")
 """Values of `host` with which a command does not run beside the gateway."""
 
@@ -160,6 +164,7 @@ class Verdicts:
                 limited(read.work, partial(self._files.begins, command, str(read.params.get("sessionId", ""))))
         except FAILURES:
             pass
+        self._save_for_undo(read)
         wanted, room = self._state.guard.wanted(call, read.config), self._room(read, code)
         only_there = code == harm_in_room.CODE
         if only_there and room.pid <= 0:
@@ -168,6 +173,24 @@ class Verdicts:
             question, "allow", code, pin=pin or only_there, note=note, outcome=wanted, room=room.pid, room_name=room.name,
             only_there=only_there, approved=approved,
         )  # fmt: skip
+
+    def _save_for_undo(self, reading: CallReading) -> None:
+        """Keeps what the call is about to change, unless the agent made it in this session."""
+        undo = self._state.setup.undo
+        if undo is None or not undo.is_on or reading.config.active_mode == "disabled":
+            return
+        if not (reading.tool_effects or (reading.commands and any(reading.command_effects))):
+            return
+        try:
+            changes = self._state.guard.timer.limited(reading.work, partial(replaced_content, reading))
+        except FAILURES:
+            return
+        call = reading.call
+        mine = tuple(each for each in changes if not self._files.is_made_in_session(each.path, call.session))
+        saved = undo.before(call, partial(approval_texts.shown, call), mine)
+        if saved.name or saved.why:
+            code = UNDO_SAVED if saved.name else UNDO_SKIPPED
+            self._outbox.event("note", call, Verdict("allow", code, reason=_undo_reason(saved)))
 
     def _without_room(self, call: Call) -> Verdict:
         """The room in which nothing would have come of a call is gone since it was judged."""
@@ -285,6 +308,7 @@ class Verdicts:
             wanted = self._state.guard.wanted(call, read.config)
             with suppress(TooIntricate, MemoryError, RecursionError):
                 self._state.guard.timer.limited(read.work, partial(self._files.may_begin, read))
+            self._save_for_undo(read)
             room = self._room(read, APPROVED[0])
             return messages.VerdictAnswer(
                 question,
@@ -328,6 +352,11 @@ class Verdicts:
         code = f"shadow.{stop.code}"
         if not self._outbox.is_reported(call.run, code):
             self._outbox.event("would-refuse", call, Verdict("allow", code, reason=reason))
+
+
+def _undo_reason(saved: Saved) -> str:
+    kept = f"what it changes was saved: `toolguard undo {saved.name}`" if saved.name else "what it changes was not saved"
+    return f"{kept}; {saved.why}" if saved.why else kept
 
 
 def _refusal(question: int, verdict: Verdict, stop: Stop | None) -> messages.VerdictAnswer:

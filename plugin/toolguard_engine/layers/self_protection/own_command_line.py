@@ -28,17 +28,18 @@ _SHOWING = {
     "limits": frozenset({""}),
     "notify": frozenset({"status"}),
     "rules": _RULES,
+    "undo": frozenset({""}),
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows
 secrets of the gateway."""
-_BARE = frozenset({"kill-switch", "constraints", "limits", "rules"})
+_BARE = frozenset({"kill-switch", "constraints", "limits", "rules", "undo"})
 """Those of them whose read-only sub-commands take no operands."""
 
 ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
-        "constraints", "rules", "tune", "demo", "replay", "limits", "fleet", "containment",
+        "constraints", "rules", "tune", "demo", "replay", "limits", "fleet", "containment", "undo",
     }
 )  # fmt: skip
 _LINKERS = program_catalogue.programs("program_linker")

@@ -1,40 +1,22 @@
-"""Paths without symbolic links: what lies at one, and the folder above it, opened so that no link put in its place leads
-elsewhere. Commands that run meanwhile could put one there."""
+"""What lies at a path now, with no symbolic link on the way to it."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from toolguard_engine.containment.rehearsed_changes import Before, What
+from toolguard_engine.stores import unlinked_paths
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_FOLDER = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _NOTHING = Before()
-
-
-@contextmanager
-def parent(path: str) -> Iterator[tuple[int, str]]:
-    """The folder above an absolute path, and the name in it. Raises `OSError`, also where a link is on the way."""
-    *folders, name = path.strip("/").split("/")
-    handle = os.open("/", _FOLDER)
-    try:
-        for each in folders:
-            inner = os.open(each, _FOLDER, dir_fd=handle)
-            os.close(handle)
-            handle = inner
-        yield handle, name
-    finally:
-        os.close(handle)
 
 
 def before(path: str) -> Before:
     """What lies at a path now: nothing if there is no folder above it. Raises `OSError` where that cannot be seen."""
     try:
-        with parent(path) as (folder, name):
+        with unlinked_paths.parent(path) as (folder, name):
             return before_in(folder, name)
     except OSError as error:
         if error.errno not in _NO_FOLDER:

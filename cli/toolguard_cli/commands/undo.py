@@ -1,0 +1,163 @@
+"""`toolguard undo`: lists what calls changed or removed, and brings it back."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from toolguard_cli.commands.command_options import Yes, command, command_app
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.person import require_human
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm, tables
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.stores.undo import undo_restoring
+from toolguard_engine.stores.undo.undo_entry import UndoEntry
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
+from toolguard_engine.stores.undo.undo_restoring import Restored, RestoreStep
+from toolguard_engine.wording import printable
+
+HEAD = ("ID", "AGE", "FILES", "TOOL", "AGENT", "CALL")
+MOST_LISTED, MOST_SHOWN = 20, 30
+SHORTEST = 4
+_WORDS = {
+    "create": "bring back",
+    "replace": "replace what is there now",
+    "remove": "remove",
+    "move-back": "move back",
+    "unchanged": "is as it was",
+    "impossible": "cannot be restored",
+}
+
+app = command_app()
+
+
+@command(app, "toolguard undo", "toolguard undo 3fa9c1", "toolguard undo 3fa9c1 --dry-run --json")
+def run(
+    places: Places,
+    call: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ID]",
+            help="The id that toolguard undo lists, or at least its first 4 characters; or the gateway's id of a call.",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="List everything that is kept.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be restored; change nothing.")] = False,
+    yes: Yes = False,
+    as_json: bool = False,
+) -> Result:
+    """List what calls changed or removed, or bring it back.
+
+    Before a call changes files in your home folder or a workspace, toolguard keeps what is there, for 7 days and up to 2 GB
+    by default (undo.days, undo.maxMegabytes). With an id, the files are listed and restored after you confirm. What is there
+    now is kept as well, so a restore can be undone in the same way.
+    """
+    folder = _folder(places)
+    try:
+        entries = folder.entries()
+    except OSError as error:
+        raise UserError(f"what is kept cannot be read: {error}", f"check {folder.path}") from error
+    if not call:
+        return Result("undo", {"entries": [_public(each) for each in entries]}, tuple(_listed(entries, everything)))
+    entry = _found(entries, call)
+    steps = undo_restoring.plan(entry)
+    lines = _planned(entry, steps)
+    if dry_run or not any(each.step not in ("unchanged", "impossible") for each in steps):
+        return Result("undo", _data(entry, steps), tuple(Line("info", line) for line in lines))
+    caller = require_human.caller(places, "undo")
+    agreed = (yes and not caller.doubt) or (
+        caller.confirm(lines)
+        if caller.doubt
+        else confirm.confirm(lines, "Restore this?", as_json=as_json, what="what would be restored")
+    )
+    if not agreed:
+        return Result("undo", _data(entry, steps), (Line("info", "nothing was changed"),), 1)
+    return _restored(places, folder, entry)
+
+
+def _folder(places: Places) -> UndoFolder:
+    return UndoFolder(places.state_dir)
+
+
+def _found(entries: list[UndoEntry], call: str) -> UndoEntry:
+    """Raises `UserError`."""
+    found = [each for each in entries if each.id == call or (call and each.cause.call == call)]
+    if not found and len(call) >= SHORTEST:
+        found = [each for each in entries if each.id.startswith(call)]
+    if len(found) == 1:
+        return found[0]
+    shown = printable.plain(call)
+    if found:
+        which = ", ".join(each.id for each in found[:MOST_LISTED])
+        raise UserError(f"{shown} means several entries: {which}", "give more of the id")
+    raise UserError(f"nothing is kept under {shown}", "toolguard undo lists what can be restored")
+
+
+def _listed(entries: list[UndoEntry], everything: bool) -> list[Line]:
+    if not entries:
+        return [Line("info", "nothing is kept: no call has changed files of yours since this gateway has run with undo")]
+    shown = entries if everything else entries[:MOST_LISTED]
+    lines = tables.table(HEAD, (_row(each) for each in shown))
+    if len(entries) > len(shown):
+        lines.append(Line("info", f"{len(entries) - len(shown)} older ones; toolguard undo --all lists them"))
+    return [*lines, Line("next", f"toolguard undo {entries[0].id} shows what would be restored, and asks")]
+
+
+def _row(entry: UndoEntry) -> tuple[str, ...]:
+    age = printable.duration(time.time() - entry.cause.at)
+    files = sum(each.was != "folder" for each in entry.paths)
+    return entry.id, age, str(files), entry.cause.tool, entry.cause.agent, _cause(entry)
+
+
+def _cause(entry: UndoEntry) -> str:
+    return printable.plain(entry.cause.shown) if not entry.cause.restores else f"restore of {entry.cause.restores}"
+
+
+def _planned(entry: UndoEntry, steps: list[RestoreStep]) -> list[str]:
+    counts = Counter(each.step for each in steps)
+    parts = [f"{number} {_WORDS[step]}" for step, number in counts.items()]
+    changed = [each for each in steps if each.step != "unchanged"]
+    lines = [_cause(entry), f"{printable.moment(entry.cause.at)}: {', '.join(parts)}"]
+    lines += [f"  {_WORDS[each.step]}: {printable.plain(each.path)}{_why(each)}" for each in changed[:MOST_SHOWN]]
+    lines += [f"  and {len(changed) - MOST_SHOWN} more"] if len(changed) > MOST_SHOWN else []
+    return [*lines, *(f"  not kept: {printable.plain(each)}" for each in entry.left_out)]
+
+
+def _why(step: RestoreStep) -> str:
+    return f" ({printable.plain(step.why)})" if step.why else ""
+
+
+def _restored(places: Places, folder: UndoFolder, entry: UndoEntry) -> Result:
+    try:
+        done = undo_restoring.restore(folder, entry, time.time())
+    except OSError as error:
+        raise UserError(
+            f"nothing was changed: {error.strerror or error}", "make room on the disk, then try again"
+        ) from error
+    kept = f"; toolguard undo {done.undo} undoes this" if done.undo else ""
+    lines = [Line("ok", f"{done.done} of {done.done + len(done.failed)} restored{kept}")] if done.done else []
+    lines += [Line("error", f"{printable.plain(each.path)}: {printable.plain(each.why)}") for each in done.failed]
+    reason = f"{entry.id}: {done.done} paths restored, {len(done.failed)} not"
+    event = gateway_stores.event("undo", code="undo.restored", reason=reason, shown=_cause(entry))
+    lines += [Line("warn", warning) for warning in gateway_stores.logged(places, event)]
+    return Result("undo", _result(entry, done), tuple(lines), 1 if done.failed else 0)
+
+
+def _public(entry: UndoEntry) -> dict[str, Any]:
+    return {"id": entry.id, **msgspec.to_builtins(entry.cause), "paths": [each.path for each in entry.paths]}
+
+
+def _data(entry: UndoEntry, steps: list[RestoreStep]) -> dict[str, Any]:
+    return {"id": entry.id, "steps": msgspec.to_builtins(steps), "leftOut": list(entry.left_out)}
+
+
+def _result(entry: UndoEntry, done: Restored) -> dict[str, Any]:
+    return {"id": entry.id, "restored": done.done, "failed": msgspec.to_builtins(done.failed), "undo": done.undo}

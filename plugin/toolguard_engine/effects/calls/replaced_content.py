@@ -1,0 +1,83 @@
+"""Which content of the person's files a call may destroy: what must be saved before it runs, so that it can be undone.
+
+Only places where a person keeps files: their home folder, the workspaces, disks of their own. Nothing temporary, nothing
+that is built again, no credentials, nothing inside `.git`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from toolguard_engine.effects.calls import made_files
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect
+from toolguard_engine.effects.facts.places import Where, normal, place
+
+MAX_REPLACED = 100
+_OWN_PLACES = frozenset({"", "home", "in-home", "workspace", "in-workspace"})
+_REMOVES = frozenset({"delete", "discard"})
+_REPLACES = frozenset({"write", "empty", "mcp-write", "link"})
+_IN_PLACE = frozenset({"mirror", "erases", "wiped"})
+"""Flags of effects that may give a file other content before it goes."""
+
+
+class ReplacedContent(msgspec.Struct, frozen=True):
+    """`path`: absolute, may have wildcards. `removed`: it goes, with all that is in it; `rewritten`: the same, but other
+    content may come into the same files first. `replaced`: a file gets other content. `moved`: `path` goes to `target`.
+    `copied`: files below `path` may replace those with the same names below `target`; `merged`: also if `target` is a folder
+    already (`cp -r x/. y`)."""
+
+    way: Literal["removed", "rewritten", "replaced", "moved", "copied"]
+    path: str
+    target: str = ""
+    merged: bool = False
+
+
+def replaced_content(reading: CallReading) -> tuple[ReplacedContent, ...]:
+    """Returns the first `MAX_REPLACED`, each once."""
+    found = dict.fromkeys(_all(reading))
+    return tuple(list(found)[:MAX_REPLACED])
+
+
+def _all(reading: CallReading) -> Iterator[ReplacedContent]:
+    if not reading.executes:
+        yield from _of_effects(reading.tool_effects, reading.where)
+    if not reading.commands:
+        return
+    where = reading.command_where
+    for effects in reading.command_effects:
+        yield from _of_effects(effects, where)
+    if any(effect.kind == "move" or "copied" in effect.flags for effects in reading.command_effects for effect in effects):
+        yield from _landings(reading, where)
+
+
+def _of_effects(effects: tuple[Effect, ...], where: Where) -> Iterator[ReplacedContent]:
+    for effect in effects:
+        if effect.kind not in _REMOVES and effect.kind not in _REPLACES:
+            continue
+        path = _absolute(effect.target, where, effect.program.cwd if effect.program is not None else "")
+        if not path or effect.place not in _OWN_PLACES:
+            continue
+        if effect.kind in _REMOVES or "deletes" in effect.flags:
+            yield ReplacedContent("rewritten" if effect.flags & _IN_PLACE else "removed", path)
+        elif "append" not in effect.flags:
+            yield ReplacedContent("replaced", path)
+
+
+def _landings(reading: CallReading, where: Where) -> Iterator[ReplacedContent]:
+    """What is moved or copied, as far as it is known where to."""
+    for change in made_files.possible_changes(reading):
+        if change.kind not in ("moved", "copied") or not change.source.startswith("/") or UNKNOWN in change.source:
+            continue
+        if made_files.is_known(change.path) and place(change.path, where) in _OWN_PLACES:
+            way: Literal["moved", "copied"] = "moved" if change.kind == "moved" else "copied"
+            yield ReplacedContent(way, change.source, change.path, change.merged)
+
+
+def _absolute(path: str, where: Where, cwd: str) -> str:
+    """Empty for what is not known well enough to be found."""
+    full = normal(path, where, cwd)
+    return full if full.startswith("/") and UNKNOWN not in full and not full.startswith(("/~", "/$")) else ""

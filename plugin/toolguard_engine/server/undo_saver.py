@@ -1,0 +1,129 @@
+"""Saves what a call is about to change, for `toolguard undo`.
+
+A thread does it, because a disk may be slow. The loop waits for it at most `WAIT` seconds, which is long enough for what
+people have in one folder; then the call runs, and what is not saved by then is not saved. While the thread still works on an
+earlier call, nothing is waited for at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+
+from msgspec import Struct
+
+from toolguard_engine.config.undo_settings import UndoConfig
+from toolguard_engine.effects.calls.replaced_content import ReplacedContent
+from toolguard_engine.effects.facts.place_names import ARTEFACTS
+from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.model.call import Call
+from toolguard_engine.server import git_index
+from toolguard_engine.stores import atomic
+from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
+
+WAIT = 0.05
+BUSY = "the files of an earlier call are still being saved"
+LATE = f"saving it took longer than {WAIT * 1000:.0f} ms; what was not saved by then cannot be undone"
+
+
+class Saved(Struct, frozen=True):
+    """`name`: of the entry, empty if nothing was saved; `why`: what is missing, empty if nothing is."""
+
+    name: str = ""
+    why: str = ""
+
+
+NOTHING_SAVED = Saved()
+
+
+class _Job(Struct, eq=False):
+    cause: UndoCause
+    changes: tuple[ReplacedContent, ...]
+    done: threading.Event
+    is_over: bool = False
+    entry: UndoEntry | None = None
+    error: str = ""
+
+
+class UndoSaver:
+    """`wait`: for how long a call waits."""
+
+    def __init__(self, wait: float = WAIT) -> None:
+        self._wait = wait
+        self._folder: UndoFolder | None = None
+        self._where = Where()
+        self._own = ""
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._last: _Job | None = None
+
+    def begin(self, state_dir: Path, config: UndoConfig, home: str) -> None:
+        """Saves into this state directory from now on, unless the settings switch it off."""
+        self._folder = UndoFolder(state_dir, config.max_megabytes * 1_000_000, config.days) if config.enabled else None
+        self._where, self._own = Where(home, state_dir=str(state_dir)), str(atomic.own_folder(state_dir))
+
+    @property
+    def is_on(self) -> bool:
+        return self._folder is not None
+
+    def before(self, call: Call, shown: Callable[[], str], changes: tuple[ReplacedContent, ...]) -> Saved:
+        """Saves what the changes of a call would replace, before the call runs."""
+        if self._folder is None or not changes:
+            return NOTHING_SAVED
+        if self._last is not None and not self._last.done.is_set():
+            return Saved(why=BUSY)
+        cause = UndoCause(call.at, call.tool, shown(), call.agent, call.session, call.call_id)
+        job = self._last = _Job(cause, changes, threading.Event())
+        if not self._has_thread():
+            job.done.set()
+            return Saved(why="no thread could be started to save it")
+        self._jobs.put(job)
+        if not job.done.wait(self._wait):
+            job.is_over = True
+            return Saved(why=LATE)
+        if job.entry is None:
+            return Saved(why=job.error)
+        return Saved(job.entry.id if job.entry.paths else "", "; ".join(job.entry.left_out))
+
+    def _has_thread(self) -> bool:
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="undo", daemon=True)
+            try:
+                thread.start()
+            except (RuntimeError, MemoryError):
+                return False
+            self._thread = thread
+        return True
+
+    def _run(self) -> None:
+        while True:
+            job, folder = self._jobs.get(), self._folder
+            try:
+                if folder is not None:
+                    job.entry = self._saved(job, folder)
+            except Exception as error:  # noqa: BLE001 - the loop says it; the thread goes on
+                job.error = f"it could not be saved: {error}"
+            finally:
+                job.done.set()
+            try:
+                if folder is not None:
+                    folder.prune(job.cause.at)
+            except Exception:  # noqa: BLE001, S110 - tried again with the next call
+                pass
+
+    def _saved(self, job: _Job, folder: UndoFolder) -> UndoEntry:
+        changes = tuple(each for each in job.changes if not _is_in_git(each))
+        return folder.save(job.cause, lambda saving: saving.save(changes), self._is_left_out, lambda: job.is_over)
+
+    def _is_left_out(self, path: str) -> bool:
+        """Credentials, the guard's own files, and what can be built again."""
+        is_own = path == self._own or path.startswith(f"{self._own}/")
+        return is_own or path.rpartition("/")[2].lower() in ARTEFACTS or place(path, self._where) == "credentials"
+
+
+def _is_in_git(change: ReplacedContent) -> bool:
+    """Whether Git has the only file that would change."""
+    return change.way != "copied" and git_index.is_committed(change.path)

@@ -1,0 +1,1 @@
+"""What calls replaced or removed, kept so that a person can get it back (`toolguard undo`)."""

@@ -1,0 +1,123 @@
+"""The folder with all that can be undone: one folder for each call, with its description and the content of the files.
+
+Nothing in it is synced: a power failure may lose the last entries, never the files of the person.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from toolguard_engine.stores import atomic, state_files
+from toolguard_engine.stores.undo.undo_entry import ENTRIES, MAX_ENTRY, UndoCause, UndoEntry
+from toolguard_engine.stores.undo.undo_saving import UndoSaving
+
+DESCRIPTION = "entry.json"
+UNFINISHED = "new-"
+_ABANDONED_SECONDS = 600.0
+_TRIES = 20
+
+
+class UndoFolder:
+    """`max_bytes`, `days`: how much `prune` leaves, and for how long."""
+
+    def __init__(self, state_dir: Path, max_bytes: int = 0, days: int = 0) -> None:
+        self.path = atomic.own_folder(state_dir) / state_files.UNDO
+        self._max_bytes = max_bytes
+        self._seconds = days * 86_400.0
+        self._sizes: dict[str, tuple[float, int]] = {}
+
+    def save(
+        self,
+        cause: UndoCause,
+        fill: Callable[[UndoSaving], None],
+        is_left_out: Callable[[str], bool],
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> UndoEntry:
+        """Makes an entry of what `fill` saves; one without paths is not kept. Raises `OSError`."""
+        name, folder = self._new()
+        try:
+            saving = UndoSaving(folder, lambda path: self._is_own(path) or is_left_out(path), is_over)
+            fill(saving)
+            entry = UndoEntry(name, cause, saving.paths, saving.size, tuple(saving.left_out))
+            if entry.paths:
+                (folder / DESCRIPTION).write_bytes(msgspec.json.encode(entry))
+                folder.rename(self.path / name)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return entry
+
+    def _new(self) -> tuple[str, Path]:
+        atomic.make_folder(self.path)
+        for _ in range(_TRIES):
+            name = secrets.token_hex(3)
+            folder = self.path / f"{UNFINISHED}{name}"
+            if not (self.path / name).exists():
+                with suppress(FileExistsError):
+                    folder.mkdir(mode=0o700)
+                    atomic.belong_to_folder(folder)
+                    return name, folder
+        raise OSError(errno.EEXIST, "no free name", str(self.path))
+
+    def _is_own(self, path: str) -> bool:
+        return path == str(self.path) or path.startswith(f"{self.path}/")
+
+    def entries(self) -> list[UndoEntry]:
+        """All, the newest first. One that cannot be read is left out. Raises `OSError`."""
+        found = [entry for name in self._names() if (entry := self._entry(name)) is not None]
+        return sorted(found, key=lambda entry: entry.cause.at, reverse=True)
+
+    def _entry(self, name: str) -> UndoEntry | None:
+        with suppress(OSError, ValueError, msgspec.MsgspecError):
+            return ENTRIES.decode(atomic.read_bounded(self.path / name / DESCRIPTION, MAX_ENTRY))
+        return None
+
+    def content(self, entry: UndoEntry, kept: str) -> Path:
+        """The file with the content that an entry calls `kept`. Raises `ValueError` if that is no name of a file in it."""
+        if not kept.isdecimal():
+            raise ValueError(f"{entry.id}: {kept!r} is not a saved file")
+        return self.path / entry.id / kept
+
+    def prune(self, now: float) -> None:
+        """Removes what is too old, and the oldest of what is too much."""
+        self._look_for_new()
+        total = sum(size for _, size in self._sizes.values())
+        for name, (at, size) in sorted(self._sizes.items(), key=lambda item: item[1]):
+            if total <= self._max_bytes and now - at < self._seconds:
+                break
+            shutil.rmtree(self.path / name, ignore_errors=True)
+            del self._sizes[name]
+            total -= size
+
+    def _look_for_new(self) -> None:
+        """Entries of other processes are new as well. What a process that was killed left behind goes, and what nobody can
+        read."""
+        for name in os.listdir(self.path) if self.path.is_dir() else ():
+            if name in self._sizes:
+                continue
+            if not name.startswith(UNFINISHED) and (entry := self._entry(name)) is not None:
+                self._sizes[name] = (entry.cause.at, entry.size)
+            elif _age(self.path / name) > _ABANDONED_SECONDS:
+                shutil.rmtree(self.path / name, ignore_errors=True)
+
+    def _names(self) -> list[str]:
+        try:
+            return [name for name in os.listdir(self.path) if not name.startswith(UNFINISHED)]
+        except FileNotFoundError:
+            return []
+
+
+def _age(path: Path) -> float:
+    """In seconds; 0 if it is gone."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0

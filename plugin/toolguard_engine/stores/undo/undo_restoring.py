@@ -1,0 +1,201 @@
+"""Brings paths back to what an entry says was there.
+
+What is there now is saved first, as an entry of its own: a restore can be undone as well. Each file comes back with one
+rename, so that no reader sees half of it. A link on the way to a path is an error: nothing is written behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from typing import Literal
+
+import msgspec
+
+from toolguard_engine.stores import atomic, system_calls, unlinked_paths
+from toolguard_engine.stores.undo.undo_entry import SavedPath, UndoCause, UndoEntry
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
+from toolguard_engine.stores.undo.undo_saving import UndoSaving
+
+Step = Literal["unchanged", "create", "replace", "remove", "move-back", "impossible"]
+
+
+class RestoreStep(msgspec.Struct, frozen=True):
+    """What restoring one path means now. `why`: of what is impossible."""
+
+    path: str
+    step: Step
+    why: str = ""
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """`undo`: the entry that undoes it, empty if nothing was changed; `failed`: paths that could not be restored."""
+
+    done: int
+    failed: tuple[RestoreStep, ...]
+    undo: str = ""
+
+
+def plan(entry: UndoEntry) -> list[RestoreStep]:
+    """What restoring an entry would do to each of its paths, in its order."""
+    return [_planned(saved) for saved in _in_order(entry)]
+
+
+def _in_order(entry: UndoEntry) -> list[SavedPath]:
+    """What was moved goes back before its place is filled; what was not there goes last, innermost first."""
+    moved = [each for each in entry.paths if each.was == "moved"]
+    gone = sorted((each for each in entry.paths if each.was == "nothing"), key=lambda each: each.path, reverse=True)
+    return [*moved, *(each for each in entry.paths if each.was not in ("moved", "nothing")), *gone]
+
+
+def _planned(saved: SavedPath) -> RestoreStep:
+    try:
+        return RestoreStep(saved.path, *_step(saved))
+    except OSError as error:
+        return RestoreStep(saved.path, "impossible", error.strerror or str(error))
+
+
+def _step(saved: SavedPath) -> tuple[Step, str]:
+    now = _now(saved.path)
+    if saved.was == "moved":
+        return _step_back(saved, now)
+    is_folder = now is not None and stat.S_ISDIR(now.st_mode)
+    if saved.was == "nothing":
+        return ("unchanged", "") if now is None else ("remove", "")
+    if now is None:
+        return "create", ""
+    if saved.was == "folder":
+        return ("unchanged", "") if is_folder else ("impossible", "a file is there now")
+    if is_folder:
+        return "impossible", "a folder is there now"
+    return ("unchanged", "") if _is_same(saved, now) else ("replace", "")
+
+
+def _step_back(saved: SavedPath, now: os.stat_result | None) -> tuple[Step, str]:
+    there = _now(saved.leads_to)
+    if now is not None:
+        if (now.st_ino, now.st_dev) == (saved.inode, saved.device):
+            return "unchanged", ""
+        if stat.S_ISDIR(now.st_mode):
+            return "impossible", "a folder is there now"
+    if there is None or (there.st_ino, there.st_dev) != (saved.inode, saved.device):
+        return "impossible", f"it is no longer at {saved.leads_to}"
+    return "move-back", ""
+
+
+def _is_same(saved: SavedPath, now: os.stat_result) -> bool:
+    if saved.was == "link":
+        return stat.S_ISLNK(now.st_mode) and os.readlink(saved.path) == saved.leads_to
+    known = (saved.size, saved.modified, saved.mode)
+    return stat.S_ISREG(now.st_mode) and (now.st_size, now.st_mtime_ns, stat.S_IMODE(now.st_mode)) == known
+
+
+def _now(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def restore(folder: UndoFolder, entry: UndoEntry, now: float) -> Restored:
+    """Raises `OSError` if what is there now cannot be saved; then nothing is changed."""
+    steps = plan(entry)
+    wanted = [each for each in steps if each.step not in ("unchanged", "impossible")]
+    impossible = tuple(each for each in steps if each.step == "impossible")
+    if not wanted:
+        return Restored(0, impossible)
+    cause = UndoCause(now, restores=entry.id)
+    undo = folder.save(cause, lambda saving: _save_present(saving, entry, wanted), lambda _: False)
+    if undo.left_out:
+        raise OSError(0, f"what is there now cannot be saved: {undo.left_out[0]}")
+    saved, failed, done = {each.path: each for each in entry.paths}, list(impossible), 0
+    for step in wanted:
+        try:
+            _restore(folder, entry, saved[step.path], step.step)
+            done += 1
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            failed.append(RestoreStep(step.path, "impossible", why))
+    _set_times_of_folders(entry, {step.path for step in wanted})
+    return Restored(done, tuple(failed), undo.id)
+
+
+def _save_present(saving: UndoSaving, entry: UndoEntry, wanted: list[RestoreStep]) -> None:
+    saved = {each.path: each for each in entry.paths}
+    back = [saved[step.path] for step in wanted if step.step == "move-back"]
+    for moved in back:
+        saving.moves_back(moved)
+        if os.path.lexists(moved.path):
+            saving.present(moved.path)
+    leaving = {moved.leads_to for moved in back}
+    for step in wanted:
+        if step.step != "move-back" and step.path not in leaving:  # what leaves is moved there again
+            saving.present(step.path)
+
+
+def _restore(folder: UndoFolder, entry: UndoEntry, saved: SavedPath, step: Step) -> None:
+    if step == "move-back":
+        with unlinked_paths.parent(saved.leads_to) as (there, old), unlinked_paths.parent(saved.path) as (here, new):
+            os.rename(old, new, src_dir_fd=there, dst_dir_fd=here)
+        return
+    if step == "create":
+        _make_folders_above(saved.path)
+    with unlinked_paths.parent(saved.path) as (place, name):
+        if step == "remove":
+            _remove(place, name)
+        elif saved.was == "folder":
+            os.mkdir(name, saved.mode | stat.S_IRWXU, dir_fd=place)
+        elif saved.was == "link":
+            beside = f".{secrets.token_hex(8)}{atomic.TEMPORARY}"
+            os.symlink(saved.leads_to, beside, dir_fd=place)
+            os.replace(beside, name, src_dir_fd=place, dst_dir_fd=place)
+        else:
+            _put(folder, entry, saved, place, name)
+
+
+def _make_folders_above(path: str) -> None:
+    above = os.path.dirname(path)
+    if os.path.lexists(above):
+        return
+    _make_folders_above(above)
+    with unlinked_paths.parent(above) as (place, name):
+        os.mkdir(name, dir_fd=place)
+
+
+def _remove(place: int, name: str) -> None:
+    if stat.S_ISDIR(os.lstat(name, dir_fd=place).st_mode):
+        os.rmdir(name, dir_fd=place)  # what was put there meanwhile stays
+    else:
+        os.unlink(name, dir_fd=place)
+
+
+def _put(folder: UndoFolder, entry: UndoEntry, saved: SavedPath, place: int, name: str) -> None:
+    """A copy, so that the entry can be restored again."""
+    beside = f".{secrets.token_hex(8)}{atomic.TEMPORARY}"
+    with atomic.opened(folder.content(entry, saved.kept)) as source:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=place)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                if not system_calls.share_blocks(source.fileno(), file.fileno()):
+                    while block := source.read(1 << 20):
+                        file.write(block)
+                file.flush()
+                system_calls.sync(file.fileno())
+                os.fchmod(file.fileno(), saved.mode)
+                os.utime(file.fileno(), ns=(saved.modified, saved.modified))
+            os.replace(beside, name, src_dir_fd=place, dst_dir_fd=place)
+        except BaseException:
+            os.unlink(beside, dir_fd=place)
+            raise
+
+
+def _set_times_of_folders(entry: UndoEntry, changed: set[str]) -> None:
+    """Once what is in them is back."""
+    for saved in reversed(entry.paths):
+        if saved.was == "folder" and saved.path in changed and not os.path.islink(saved.path):
+            try:
+                os.chmod(saved.path, saved.mode)
+                os.utime(saved.path, ns=(saved.modified, saved.modified))
+            except OSError:
+                continue  # the files are back, which is what counts

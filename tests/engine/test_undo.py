@@ -1,0 +1,334 @@
+"""What calls change is saved before they run, and can be brought back; a restore can be undone as well."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolguard_engine.config.undo_settings import UndoConfig
+from toolguard_engine.effects.calls.replaced_content import ReplacedContent
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints, undo_saver
+from toolguard_engine.server.file_reader import FileReader
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import Setup
+from toolguard_engine.server.undo_saver import UndoSaver
+from toolguard_engine.stores import system_calls
+from toolguard_engine.stores.undo import undo_restoring, undo_saving
+from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
+from toolguard_engine.stores.undo.undo_restoring import RestoreStep
+from toolguard_engine.wire import messages
+
+NOW = datetime(2026, 9, 6, 12, 0, tzinfo=UTC)
+CAUSE = UndoCause(1.0)
+LATER = NOW.timestamp() + 60
+
+COMMANDS = (
+    "rm -rf docs",
+    "rm notes.txt link",
+    "rm *.txt",
+    "unlink notes.txt",
+    "find docs -name '*.md' -delete",
+    "find . -name '*.txt' -exec rm {} +",
+    "rm -rf docs && mkdir docs && echo new > docs/b.md",
+    "echo a > notes.txt",
+    "tee notes.txt < other.txt > /dev/null",
+    "truncate -s 0 notes.txt",
+    "sed -i s/a/b/ notes.txt",
+    "dd if=/dev/zero of=notes.txt bs=1 count=3 status=none",
+    "shred -u notes.txt",
+    "cat other.txt > notes.txt; rm notes.txt",
+    "echo new > link",
+    "cp other.txt notes.txt",
+    "cp -r src/. docs",
+    "cp -rT src docs",
+    "ln -sf other.txt notes.txt",
+    "mv other.txt notes.txt",
+    "mv notes.txt docs/",
+    "mv notes.txt docs/b.md",
+    "mv docs papers",
+    "mv -f docs/*.md .",
+    "python3 -c 'import os; os.remove(\"notes.txt\")'",
+    'python3 -c \'open("notes.txt", "w").write("x")\'',
+)
+
+
+class Desk:
+    """A session of an engine in a home folder with files of a person."""
+
+    def __init__(self, home: Path, wait: float = 60.0, config: dict[str, Any] | None = None) -> None:
+        self.home, self.work, self.state = home, home / "work", home / ".openclaw"
+        for name, text in {"notes.txt": "a\nb\n", "other.txt": "other", "docs/a.md": "A", "docs/b.md": "B",
+                           "docs/inner/c": "C", "src/a.md": "new A"}.items():  # fmt: skip
+            (self.work / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.work / name).write_text(text)
+        (self.work / "notes.txt").chmod(0o640)
+        (self.work / "link").symlink_to("notes.txt")
+        self.saver = UndoSaver(wait)
+        setup = Setup(
+            tool_hints.load(), lambda: NOW, 42, packs.load(), home=str(home), files=FileReader(wait=60), undo=self.saver
+        )
+        self.session = Session(setup)
+        hello = messages.Hello(0, messages.VERSION, str(self.state), config=config or {"mode": "shadow"})
+        self.session.answer(hello)
+        self.count = 0
+
+    def asks(self, tool: str, **params: Any) -> list[tuple[str, str]]:
+        """Makes a call that runs, and returns what the audit log says about undo."""
+        self.count += 1
+        self.session.answer(
+            messages.Judge(self.count, tool, params, agent="main", session="s", call=f"c{self.count}", cwd=str(self.work))
+        )
+        self.session.settle()
+        events = self.session.outbox.take_events()
+        return [(event.code, event.reason) for event in events if event.code.startswith("undo.")]
+
+    def runs(self, command: str) -> None:
+        self.asks("exec", command=command)
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        subprocess.run(["/usr/bin/env", "bash", "-c", command], cwd=self.work, env=env, check=True)
+
+    def ended(self) -> None:
+        params: dict[str, Any] = {}
+        self.session.answer(messages.ToolResult("exec", params, "", 0, agent="main", session="s", call=f"c{self.count}"))
+        self.session.settle()
+
+    @property
+    def folder(self) -> UndoFolder:
+        return UndoFolder(self.state)
+
+    def seen(self) -> dict[str, tuple[object, ...]]:
+        """All that the person has, without the times of folders and links."""
+        found: dict[str, tuple[object, ...]] = {}
+        for path in sorted(self.work.rglob("*")):
+            name, status = str(path.relative_to(self.work)), path.lstat()
+            if path.is_symlink():
+                found[name] = (path.readlink(),)
+            elif path.is_dir():
+                found[name] = (status.st_mode,)
+            else:
+                found[name] = (status.st_mode, path.read_bytes(), status.st_mtime_ns)
+        return found
+
+
+def without_times(seen: dict[str, tuple[object, ...]]) -> dict[str, tuple[object, ...]]:
+    return {name: state[:2] for name, state in seen.items()}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_undone_and_the_undo_as_well(desk: Desk, command: str) -> None:
+    before = desk.seen()
+    desk.runs(command)
+    after = desk.seen()
+    assert after != before
+    [entry] = desk.folder.entries()
+    first = undo_restoring.restore(desk.folder, entry, LATER)
+    assert first.failed == ()
+    left = desk.seen()
+    assert {name: left.get(name) for name in before} == before
+    again = next(each for each in desk.folder.entries() if each.id == first.undo)
+    assert again.cause.restores == entry.id
+    assert undo_restoring.restore(desk.folder, again, LATER + 1).failed == ()
+    assert without_times(desk.seen()) == without_times(after)
+
+
+def test_file_tools_are_undone(desk: Desk) -> None:
+    notes = desk.work / "notes.txt"
+    desk.asks("write", path=str(notes), content="all new")
+    notes.write_text("all new")
+    assert desk.asks("write", path=str(desk.work / "docs/a.md"), content="x")[0][0] == "undo.saved"
+    entry = next(each for each in desk.folder.entries() if each.cause.call == "c1")
+    undo_restoring.restore(desk.folder, entry, LATER)
+    assert notes.read_text() == "a\nb\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls docs",
+        "cat notes.txt",
+        "echo more >> notes.txt",
+        "echo new > never-there.txt",
+        "rm -rf node_modules",
+        "rm -rf /tmp/anything",
+        "rm ~/.ssh/id_ed25519",
+        "rm .env",
+    ],
+)
+def test_what_destroys_nothing_of_a_person_is_not_saved(desk: Desk, command: str) -> None:
+    (desk.home / ".ssh").mkdir()
+    (desk.home / ".ssh/id_ed25519").write_text("key")
+    (desk.work / ".env").write_text("TOKEN=x")
+    (desk.work / "node_modules").mkdir()
+    (desk.work / "node_modules/x").write_text("x")
+    assert desk.asks("exec", command=command) == []
+    assert desk.folder.entries() == []
+
+
+def test_no_credential_is_saved_with_the_folder_that_it_is_in(desk: Desk) -> None:
+    (desk.home / ".ssh").mkdir()
+    (desk.home / ".ssh/id_ed25519").write_text("key")
+    (desk.home / ".netrc").write_text("password x")
+    desk.asks("exec", command="rm -rf ~")
+    [entry] = desk.folder.entries()
+    names = {Path(each.path).name for each in entry.paths}
+    assert "notes.txt" in names
+    assert not names & {"id_ed25519", ".netrc", "toolguard"}
+
+
+def test_what_the_agent_made_in_this_session_is_not_saved(desk: Desk) -> None:
+    desk.asks("write", path=str(desk.work / "own.txt"), content="x")
+    (desk.work / "own.txt").write_text("x")
+    desk.ended()
+    assert desk.asks("exec", command="rm own.txt") == []
+
+
+def test_what_git_has_is_not_saved(desk: Desk) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": str(desk.home)}
+    for step in (["init", "-q"], ["add", "notes.txt"]):
+        subprocess.run(["/usr/bin/env", "git", *step], cwd=desk.work, env=env, check=True)
+    index = desk.work / ".git/index"
+    old = desk.work.joinpath("notes.txt").stat().st_mtime + 10
+    os.utime(index, (old, old))  # Git itself would not trust a file that was written in the same moment
+    assert desk.asks("exec", command="echo x > notes.txt") == []
+    (desk.work / "notes.txt").write_text("changed since")
+    assert [code for code, _ in desk.asks("exec", command="echo x > notes.txt")] == ["undo.saved"]
+
+
+def test_nothing_is_saved_if_it_is_switched_off(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, config={"mode": "shadow", "undo": {"enabled": False}})
+    assert desk.asks("exec", command="rm -rf docs") == []
+    assert not desk.folder.path.exists()
+
+
+def test_a_disk_that_hangs_delays_no_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call is told that nothing could be saved, and the next one does not wait at all."""
+    desk = Desk(tmp_path, wait=0)
+    goes_on, begun = threading.Event(), threading.Event()
+    save = UndoFolder.save
+
+    def hangs(*args: Any, **kwargs: Any) -> UndoEntry:
+        begun.set()
+        goes_on.wait()
+        return save(*args, **kwargs)
+
+    monkeypatch.setattr(UndoFolder, "save", hangs)
+    [(code, reason)] = desk.asks("exec", command="rm notes.txt")
+    assert (code, undo_saver.LATE in reason) == ("undo.skipped", True)
+    begun.wait()
+    [(code, reason)] = desk.asks("exec", command="rm other.txt")
+    assert (code, undo_saver.BUSY in reason) == ("undo.skipped", True)
+    goes_on.set()
+
+
+def test_what_is_saved_after_the_call_may_have_begun_is_not_kept(desk: Desk) -> None:
+    times = iter([False, False, True])
+    changes = (
+        ReplacedContent("replaced", str(desk.work / "notes.txt")),
+        ReplacedContent("replaced", str(desk.work / "other.txt")),
+    )
+    entry = desk.folder.save(CAUSE, lambda saving: saving.save(changes), lambda _: False, lambda: next(times, True))
+    assert [Path(each.path).name for each in entry.paths] == ["notes.txt"]
+    assert entry.left_out != ()
+    assert sorted(each.name for each in (desk.folder.path / entry.id).iterdir()) == ["0", "entry.json"]
+
+
+def test_limits_leave_out_what_is_too_large(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(undo_saving, "MAX_COPIED", 4)
+    monkeypatch.setattr(system_calls, "NAME", "none")  # a file system that cannot share blocks
+    changes = tuple(ReplacedContent("replaced", str(desk.work / name)) for name in ("other.txt", "notes.txt"))
+    entry = desk.folder.save(CAUSE, lambda saving: saving.save(changes), lambda _: False)
+    assert [Path(each.path).name for each in entry.paths] == ["notes.txt"]
+    assert "other.txt" in entry.left_out[0]
+    monkeypatch.setattr(undo_saving, "MAX_PATHS", 2)
+    entry = desk.folder.save(
+        CAUSE, lambda saving: saving.save((ReplacedContent("removed", str(desk.work)),)), lambda _: False
+    )
+    assert len(entry.paths) == 2
+    assert entry.left_out != ()
+
+
+def test_a_file_with_another_name_is_copied(desk: Desk) -> None:
+    """Its content may be changed by that name later."""
+    (desk.home / "other-name").hardlink_to(desk.work / "notes.txt")
+    desk.runs("rm notes.txt; echo changed > ~/other-name")
+    entry = desk.folder.entries()[-1]
+    undo_restoring.restore(desk.folder, entry, LATER)
+    assert (desk.work / "notes.txt").read_text() == "a\nb\n"
+
+
+def test_a_link_on_the_way_is_not_followed(desk: Desk) -> None:
+    """A program that puts one there between the call and the restore gets nothing written elsewhere."""
+    desk.runs("rm -rf docs")
+    elsewhere = desk.home / "elsewhere"
+    elsewhere.mkdir()
+    (desk.work / "docs").symlink_to(elsewhere)
+    [entry] = desk.folder.entries()
+    done = undo_restoring.restore(desk.folder, entry, LATER)
+    assert list(elsewhere.iterdir()) == []
+    assert [each.path for each in done.failed if each.path.endswith("a.md")] != []
+
+
+def test_what_cannot_come_back_is_said(desk: Desk) -> None:
+    desk.runs("mv docs papers")
+    (desk.work / "papers").rename(desk.home / "gone")
+    [entry] = desk.folder.entries()
+    docs = str(desk.work / "docs")
+    papers = desk.work / "papers"
+    assert undo_restoring.plan(entry) == [RestoreStep(docs, "impossible", f"it is no longer at {papers}")]
+    assert undo_restoring.restore(desk.folder, entry, LATER).done == 0
+
+
+def test_old_entries_and_those_that_are_too_much_go(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("12345")
+    folder = UndoFolder(tmp_path / "state", max_bytes=12, days=1)
+    changes = (ReplacedContent("replaced", str(tmp_path / "file")),)
+    for at in (1.0, 2.0, 3.0):
+        folder.save(UndoCause(at), lambda saving: saving.save(changes), lambda _: False)
+    folder.prune(3.0)
+    assert [each.cause.at for each in folder.entries()] == [3.0, 2.0]
+    folder.prune(86_403.0)
+    assert folder.entries() == []
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    folder = UndoFolder(tmp_path, max_bytes=1_000, days=1)
+    left = folder.path / "new-0a1b2c"
+    left.mkdir(parents=True)
+    (left / "0").write_text("half")
+    os.utime(left, (1, 1))
+    folder.prune(3.0)
+    assert not left.exists()
+
+
+def test_an_entry_that_names_a_file_elsewhere_is_refused(desk: Desk) -> None:
+    """The description is in a folder of ours, and yet it is only a file."""
+    desk.runs("rm notes.txt")
+    [entry] = desk.folder.entries()
+    bad = UndoEntry(entry.id, entry.cause, tuple(each.__class__(each.path, "file", kept="../x") for each in entry.paths))
+    done = undo_restoring.restore(desk.folder, bad, LATER)
+    assert (done.done, len(done.failed)) == (0, 1)
+
+
+def test_the_saver_says_what_it_saved(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    saver = UndoSaver(60)
+    saver.begin(tmp_path / "state", UndoConfig(), str(tmp_path))
+    call = Call("exec", {}, call_id="c", at=1.0)
+    saved = saver.before(call, lambda: "rm a", (ReplacedContent("removed", str(tmp_path / "a")),))
+    [entry] = UndoFolder(tmp_path / "state").entries()
+    assert (saved.name, saved.why, entry.cause.shown) == (entry.id, "", "rm a")
+    assert saver.before(call, lambda: "rm b", (ReplacedContent("removed", str(tmp_path / "b")),)).name == ""
