@@ -21,9 +21,9 @@ class Folder:
     change it: others copy it first. `doubts`: if not None, no file in it counts as created by the agent, except what was
     put below these names since. `maker`: the share that it counts for.
 
-    `units`: those of its own share, itself included; `others`: those of other shares, None without any; `moved`: number of records in it that were moved from where none
-    was; `longest`: characters of the longest path from here on, or more; `state`: another object whenever something in it
-    changes.
+    `units`: those of its own share, itself included; `others`: those of other shares, None without any; `moved`: number of
+    records in it that were moved from where none was; `longest`: characters of the longest path from here on, or more;
+    `state`: another object whenever something in it changes.
     """
 
     __slots__ = ("children", "doubts", "longest", "maker", "moved", "others", "owner", "record", "state", "units")
