@@ -89,8 +89,8 @@ def approve(places: Places, nonce: str, given: FleetAnswers, gateway: str = "") 
 
 def _answered(nonce: str, data: dict[str, Any], answer: GatewayAnswer | None, message: str, shown: str) -> Result:
     """The database has what it needs; only its gateway knows whether the signatures count."""
-    said = "" if answer is None else "accepted" if answer.accepted else "rejected"
-    data = {**data, "gatewayAnswer": said, "gatewayReason": answer.why if answer else ""}
+    outcome = "" if answer is None else "accepted" if answer.accepted else "rejected"
+    data = {**data, "gatewayAnswer": outcome, "gatewayReason": answer.why if answer else ""}
     if answer is None:
         stored = (
             Line("info", f"your approval of {nonce} is stored; its gateway has not said yet whether it counts"),
