@@ -4,7 +4,7 @@ Harmful deeds are tried as scripts and as compiled programs, without a room and 
 (`daily_work.jsonl`, and the harmless rows of a corpus with `--corpus`) run twice without a room and once in one, with the
 doors that their text opens; what the two plain runs agree on (exit code, output, each file of the home folder) has to be
 the same in the room. All that as a user without privileges, in a home of its own, on a machine that is cut off: no network
-but the loopback, no other processes, an empty /tmp.
+but the loopback, no other processes, an empty /tmp. What a command costs a real gateway is measured with `--only gateway`.
 """
 
 from __future__ import annotations
@@ -75,11 +75,16 @@ class Outcome(NamedTuple):
 def main() -> int:
     parser = options(__doc__)
     parser.add_argument("--corpus", type=Path, help="labelled commands, one JSON object per line")
-    parser.add_argument("--only", choices=("attacks", "honest", "cost"), help="measure only that")
+    parser.add_argument("--only", choices=("attacks", "honest", "cost", "gateway"), help="measure only that")
     parser.add_argument("--match", default="", help="only honest commands that contain this")
     parser.add_argument("--outputs", action="store_true", help="also print what each of these says without a room")
     chosen = parser.parse_args()
     found: list[Figure] = []
+    if chosen.only == "gateway":
+        import contained_step  # noqa: PLC0415 - needs a gateway
+
+        report(list(contained_step.figures()), chosen.json)
+        return 0
     stage = RoomStage(alone=True)
     try:
         if chosen.only in (None, "cost"):
