@@ -65,22 +65,22 @@ def weighed(
 ) -> Judgement:
     """`context`: the texts from outside that the run has read so far (gate P); `secrets`: those that results had."""
     tool, params = reading.tool, reading.params
+    commands = list(zip(reading.command_readings, reading.command_effects, strict=True)) if reading.commands else []
     clarity, stakes = scores.base(tool, reading.call.params)
     if not reading.has_params:
         return Judgement("allow", "allow", clarity, stakes)
     done: list[Effect] = []
     matches: list[Match] = []
     flaws: set[str] = set()
-    if reading.commands:
-        if not reading.executes:
-            executed = scores.base("exec", params)
-            clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
-        for command, found in zip(reading.command_readings, reading.command_effects, strict=True):
-            matches += book.for_command(command, found)
-            for path, text in command.written:
-                matches += book.for_call("write", {"path": path, "content": text}, ())
-            done += found
-            flaws |= command.flaws
+    if commands and not reading.executes:
+        executed = scores.base("exec", params)
+        clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
+    for command, found in commands:
+        matches += book.for_command(command, found)
+        for path, text in command.written:
+            matches += book.for_call("write", {"path": path, "content": text}, ())
+        done += found
+        flaws |= command.flaws
     if not reading.executes:
         found = gate.requested(reading.call, reading.tool_effects, context)
         matches += book.for_call(tool, params, found)
@@ -91,7 +91,7 @@ def weighed(
     if steers := steering.judge(reading, done, context):
         matches += book.for_call(tool, params, (steers,))
         done.append(steers)
-    if leak := leaving_secrets.judge(reading.call, done, secrets or _NO_SECRETS):
+    if leak := leaving_secrets.judge(reading.call, tool, done, secrets or _NO_SECRETS):
         matches += book.for_call(tool, params, (leak,))
         done.append(leak)
     if book.viewed:

@@ -44,9 +44,9 @@ from itertools import compress
 
 import msgspec
 
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import CARRIED, UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.letter_case import folded
-from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.option_spellings import operand_places
 from toolguard_engine.rules.patterns import MANY, filtered
 from toolguard_engine.rules.rule_form import Example, InvalidRuleError, Rule, rule_from
@@ -226,6 +226,7 @@ class Rulebook:
         self._programs: dict[str, _Program | None] = {}
         self._own: dict[str, _OwnRules] = {}
         self._terms = _TermsByRule(self.rules, shipped)
+        self._wanted: dict[int, list[_Wanted]] = {}
         for at, rule in enumerate(self.rules):
             if not rule.needs_view:
                 self._enter(at, rule)
@@ -262,13 +263,8 @@ class Rulebook:
 
     def _for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         found: dict[int, Match] = {}
-        for run in reading.runs:
-            if not self._carried and CARRIED in run.via:
-                continue
-            try:
-                program = self._programs[run.name]
-            except KeyError:
-                program = self._learn(run.name)
+        runs = reading.runs if self._carried else [run for run in reading.runs if CARRIED not in run.via]
+        for run, program in zip(runs, [self._program(run.name) for run in runs], strict=True):
             if program is not None:
                 self._judge(program, run if len(run.argv) <= _MOST_WORDS else _ends(run), found)
         for effect in effects:
@@ -319,10 +315,16 @@ class Rulebook:
             for name in programs.split("|"):
                 self._named.setdefault(folded(name), []).append((at, words))
 
+    def _program(self, name: str) -> _Program | None:
+        try:
+            return self._programs[name]
+        except KeyError:
+            return self._learn(name)
+
     def _learn(self, name: str) -> _Program | None:
         """All that the book has about a program, kept for the next time unless the name is absurdly long."""
         low = folded(name)
-        names = dict.fromkeys((low, manual_catalogue.kind(low)))
+        names = dict.fromkeys((low, program_catalogue.kind(low)))
         known = [entry for each in names for entry in self._named.get(each, ())]
         known += ((at, words) for at, glob, words in self._globbed if word_test(glob)(low))
         forms = [_form(at, words.split()) for at, words in known if not _named_in(self.rules[at].no_run, name)]
@@ -385,11 +387,23 @@ class Rulebook:
             return not (rule.run or rule.any or rule.all or rule.arg or rule.via)
         if _named_in(rule.no_run, run.name):
             return False
-        wanted = [text.split() for text in rule.run]
-        name = manual_catalogue.kind(folded(run.name))
-        if wanted and not any(word_test(folded(words[0]))(name) and follows(run.argv, words[1:]) for words in wanted):
+        wanted = self._wanted.get(at)
+        if wanted is None:
+            wanted = self._wanted[at] = _wanted(rule)
+        name = program_catalogue.kind(run.name)
+        if wanted and not any(is_named(name) and follows(run.argv, rest) for is_named, rest in wanted):
             return False
         return self._terms[at].hold(run)
+
+
+_Wanted = tuple[Callable[[str], object], list[str]]
+"""A test for the name of a program, and the sub-commands behind it."""
+
+
+def _wanted(rule: Rule) -> list[_Wanted]:
+    """The programs that a rule means."""
+    wanted = (text.split() for text in rule.run)
+    return [(word_test(folded(name)), rest) for name, *rest in wanted]
 
 
 def _form(at: int, wanted: list[str]) -> _Form:

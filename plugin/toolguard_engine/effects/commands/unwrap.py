@@ -40,9 +40,10 @@ def read(
     state = ShellState(variables=dict(variables), work=work)
     for name, value in variables:
         walk.variable_set(name, value, ProgramRun((":",), ":"), state)
+    for_windows = windows_shells.as_powershell(command)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
-    if text := windows_shells.as_powershell(command):
-        walk.start(ProgramRun(("pwsh", "-Command", text), "pwsh"), state)
+    if for_windows:
+        walk.start(ProgramRun(("pwsh", "-Command", for_windows), "pwsh"), state)
     if running is not None and running.overwritten:
         _judge_as_they_lie(walk, running, state)
     unread = () if running is None or not running.unread else tuple(running.unread.values())

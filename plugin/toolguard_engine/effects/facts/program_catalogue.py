@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine import packaged
+from toolguard_engine.effects.facts.letter_case import folded
 from toolguard_engine.effects.manuals import manual_catalogue
 
 SOURCE = "programs.toml"
@@ -39,6 +40,11 @@ class ProgramCatalogue(msgspec.Struct, frozen=True):
 def programs(*roles: str) -> frozenset[str]:
     """The programs that have one of these roles. Raises `KeyError` for an unknown role."""
     return _union(load().programs, roles)
+
+
+def kind(name: str) -> str:
+    """The program that one of this name does the same as, however it is spelled; itself if its manual names none."""
+    return manual_catalogue.kind(folded(name))
 
 
 def tools(*roles: str) -> frozenset[str]:

@@ -22,7 +22,7 @@ from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.program_catalogue import words
 from toolguard_engine.effects.tools import tools
 from toolguard_engine.host.tool_names import named
-from toolguard_engine.host.tool_search import short_name, tool_name
+from toolguard_engine.host.tool_search import short_name
 from toolguard_engine.layers.provenance.known_secrets import SEPARATORS, KnownSecrets, is_key, key_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.wording import redact
@@ -54,20 +54,21 @@ _HOST = lazy_re.compile(
 )
 
 
-def judge(call: Call, effects: Sequence[Effect], secrets: KnownSecrets) -> Effect | None:
-    """The effect of kind `leak` that a call has, if any; its flag says how the secret is known: `key` or `remembered`."""
-    if tool_name(call.tool) in tools.DESCRIBED and not any(map(_may_send, effects)):
+def judge(call: Call, tool: str, effects: Sequence[Effect], secrets: KnownSecrets) -> Effect | None:
+    """The effect of kind `leak` that a call has, if any; its flag says how the secret is known: `key` or `remembered`.
+    `tool`: the name of the tool, as the guard knows it."""
+    if tool in tools.DESCRIBED and not any(map(_may_send, effects)):
         return None
-    for whole, destination in islice(_outgoing(call, effects), MAX_EFFECTS):
+    for whole, destination in islice(_outgoing(call, tool, effects), MAX_EFFECTS):
         text = whole if len(whole) <= MAX_TEXT else f"{whole[: MAX_TEXT // 2]}\n{whole[-MAX_TEXT // 2 :]}"
         texts = list(_readings(text))
         if _PAGE_SECRETS.search(text):
             return _leak("the cookies or the storage of a page", destination, "key")
-        if name := _keys(texts, destination, named(short_name(call.tool)).whole):
+        if name := _keys(texts, destination, call.tool):
             return _leak(name, destination, "key")
         if name := secrets.names_in(call.session or call.run, [*texts, text[::-1], SEPARATORS.sub("", text[:_MAX_SPLIT])]):
             service = key_owners.of_variable(name)
-            if service is None or not _is_own(service, destination, named(short_name(call.tool)).whole):
+            if service is None or not _is_own(service, destination, call.tool):
                 return _leak(name, destination, "remembered")
     return None
 
@@ -87,7 +88,7 @@ def _shown(destination: str) -> str:
     return redact.redact_text(plain[:_MAX_SHOWN])
 
 
-def _outgoing(call: Call, effects: Sequence[Effect]) -> Iterator[tuple[str, str]]:
+def _outgoing(call: Call, tool: str, effects: Sequence[Effect]) -> Iterator[tuple[str, str]]:
     """What leaves, and where to."""
     for effect in effects:
         if effect.kind not in _LEAVES or "local" in effect.flags:
@@ -99,7 +100,6 @@ def _outgoing(call: Call, effects: Sequence[Effect]) -> Iterator[tuple[str, str]
             yield effect.target, effect.target
         else:
             yield "\n".join(_leaves(call.params, 0)), effect.target or "the conversation"
-    tool = tool_name(call.tool)
     if tool in tools.DESCRIBED:
         if any(effect.kind == "act" and effect.flags & {"typed", "evaluate"} for effect in effects):
             yield "\n".join(_leaves(call.params, 0)), "a web page"
@@ -146,7 +146,7 @@ def _from_base64(text: str) -> bytes:
         return b""
 
 
-def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
+def _keys(texts: list[str], destination: str, tool: str) -> str:
     """The name of a key by its form that goes to somebody else than its issuer."""
     for text in texts:
         for match in redact.keys_in(text):
@@ -197,6 +197,7 @@ def _is_for_people(text: str, at: int, destination: str) -> bool:
     return name in _WORDED and _HOST.search(destination, 0, _MAX_ADDRESS) is None
 
 
-def _is_own(service: key_owners.KeyService, destination: str, tool: frozenset[str]) -> bool:
+def _is_own(service: key_owners.KeyService, destination: str, tool: str) -> bool:
+    """Whether a key goes to its issuer: to its host, or else to a tool that is named after it."""
     found = _HOST.search(destination, 0, _MAX_ADDRESS)
-    return key_owners.is_own(service, found[1]) if found else service.name in tool
+    return key_owners.is_own(service, found[1]) if found else service.name in named(short_name(tool)).whole
