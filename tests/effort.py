@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 from hypothesis import settings
@@ -22,6 +25,18 @@ def examples(full: int) -> int:
 def some(cases: Sequence[T]) -> Sequence[T]:
     """Every fourth of them, or all where everything is run."""
     return cases if ALL else cases[::4]
+
+
+@cache
+def turn() -> int:
+    """A number by the commit that is tested: what takes turns is another share at each commit, and the same in each run of
+    one. `TOOLGUARD_TEST_TURN` repeats the share of another commit; it is the beginning of its hash."""
+    given = os.environ.get("TOOLGUARD_TEST_TURN", "")
+    if not given:
+        command = ["git", "rev-parse", "HEAD"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent)
+        given = done.stdout.strip() if done.returncode == 0 else ""
+    return int(given[:8] or "0", 16)
 
 
 def load_profile() -> None:

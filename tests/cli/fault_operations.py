@@ -1,7 +1,7 @@
 """The operations that are interrupted, what each of them starts from, and what must hold afterwards.
 
 `python fault_operations.py FOLDER` answers each line (JSON: an operation, how many of its faults to try, whether `strace`
-injects them) with what was tried and what was wrong afterwards.
+injects them, and which share of them) with what was tried and what was wrong afterwards.
 """
 
 from __future__ import annotations
@@ -559,21 +559,22 @@ def _one_clear_line(done: Said, when: str) -> Any:
         yield f"{when}: exit code {done['code']}: {done['text']}"
 
 
-def spread(all_of: list[T], most: int) -> list[T]:
+def spread(all_of: list[T], most: int, turn: int = 0) -> list[T]:
+    """At most so many of them, equally far apart. `turn`: which of the shares, of which all together have each once."""
     step = -(-len(all_of) // most)
-    return all_of[step // 3 :: step]
+    return all_of[(step // 3 + turn) % step :: step]
 
 
 def serve(folder: Path) -> None:
     theatre = Theatre(folder)
     answer = partial(print, file=sys.stdout, flush=True)
     for line in sys.stdin:
-        name, most, is_traced = json.loads(line)
+        name, most, is_traced, turn = json.loads(line)
         prepared = theatre.prepare(name)
         if is_traced:
             answer(json.dumps(theatre.traced(prepared, most)))
         else:
-            chosen = spread(fault_points.faults(prepared.seen), most)
+            chosen = spread(fault_points.faults(prepared.seen), most, turn)
             answer(json.dumps((len(chosen), [text for fault in chosen for text in theatre.wrong(prepared, fault)])))
 
 

@@ -1,7 +1,7 @@
 """A kill, a full disk, an error of the disk and a missing permission at each file system call of hold, approve, deny and
 consume, and of every command that writes: nothing is lost, half written or reset, no call runs that must not, and the next
-command works. In the gate a few calls of approve, of consume and of each third operation, another third in each share;
-everything with `TOOLGUARD_TEST_ALL=1`."""
+command works. In the gate a few calls of approve, of consume and of each third operation, another third in each share and
+other calls at each commit; everything with `TOOLGUARD_TEST_ALL=1`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Try]:
         assert process.stdout is not None
         asked, answered = process.stdin, process.stdout
 
-        def ask(name: str, most: int, *, traced: bool = False) -> Answer:
-            print(json.dumps([name, most, traced]), file=asked, flush=True)
+        def ask(name: str, most: int, *, traced: bool = False, turn: int = 0) -> Answer:
+            print(json.dumps([name, most, traced, turn]), file=asked, flush=True)
             count, wrong = json.loads(answered.readline())
             return count, wrong
 
@@ -61,9 +61,17 @@ def taken() -> list[str]:
 
 @each_row("name", taken())
 def test_a_fault_at_any_call(tried: Try, name: str) -> None:
-    count, wrong = tried(name, ALL if effort.ALL else FEW)
-    assert count >= FEW
+    count, wrong = tried(name, ALL if effort.ALL else FEW, turn=effort.turn())
+    assert count
     assert wrong == []
+
+
+def test_each_fault_has_its_turn() -> None:
+    for number in (1, 2, 7, 40):
+        points = list(range(number))
+        step = -(-number // FEW)
+        shares_of = [fault_operations.spread(points, FEW, turn) for turn in range(step)]
+        assert sorted(point for share in shares_of for point in share) == points
 
 
 def test_every_command_is_considered() -> None:
