@@ -59,7 +59,7 @@ def options(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(asked: dict[str, Any]) -> dict[str, Any]:
-    done = subprocess.run(argv(asked), capture_output=True, check=False, timeout=120, **options(asked))
+    done = subprocess.run(argv(asked), capture_output=True, check=False, timeout=900, **options(asked))
     out, err = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
     return {"code": done.returncode, "out": out, "err": err}
 
