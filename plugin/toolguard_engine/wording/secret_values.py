@@ -6,7 +6,6 @@ garble results and hide nothing.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -127,8 +126,9 @@ def _spellings(value: str) -> Iterator[str]:
     for encoded in (quote(value, safe=""), quote(value), quote_plus(value), quote(value, safe="!'()*")):
         yield encoded
         yield re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), encoded)
-    yield html.escape(value)
-    yield html.escape(value, quote=False)
+    in_html = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    yield in_html.replace('"', "&quot;").replace("'", "&#x27;")
+    yield in_html
     yield value.replace("'", "'\\''")
     yield value.replace("'", "''")
     yield value.replace("\\", "\\\\")

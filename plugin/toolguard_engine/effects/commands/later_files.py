@@ -14,6 +14,11 @@ _READ_FIRST = (".json", ".toml", ".yaml", ".yml", ".lock", "akefile")
 class LaterFiles:
     """What programs of one command may run later; paths are absolute."""
 
+    __slots__ = (
+        "_has_waited", "_may_wait", "again", "fed", "goes_on", "in_variables", "late", "lines", "loaded", "loops", "named",
+        "sought",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self.goes_on = False
         """Whether the command starts something that may outlive it."""

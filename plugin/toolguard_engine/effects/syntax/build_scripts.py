@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
-from html import unescape
 from shlex import quote, split
 
 from toolguard_engine import lazy_re
@@ -127,6 +127,10 @@ def _cmake_command(words: list[str]) -> str:
 _GIVEN = r"[\w:.-]{1,40}\s{0,4}=\s{0,4}(?:\"[^\"<]{0,60000}+\"|'[^'<]{0,60000}+')"
 _TAG = lazy_re.compile(rf"<(/?)([\w:.-]{{1,60}})((?:\s{{1,9}}{_GIVEN}){{0,40}})\s{{0,9}}/?>")
 _ATTRIBUTE = lazy_re.compile(r"([\w:.-]{1,40})\s{0,4}=\s{0,4}(?:\"([^\"<]{0,60000}+)\"|'([^'<]{0,60000}+)')")
+_ENTITY = lazy_re.compile(r"&(?:#0*+(\d{1,7})|#x0*+([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|apos));")
+_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+"""All that XML has: HTML's two thousand take half a megabyte."""
+_SURROGATES = range(0xD800, 0xE000)
 _STARTING = frozenset({"exec", "apply", "executable", "commandline", "execjava"})
 _ADDING = frozenset({"arg", "argument", "commandlineargs", "args"})
 _DELETING = frozenset({"delete", "removedir", "deletedir"})
@@ -139,6 +143,17 @@ def _added_words(name: str, given: dict[str, str], content: str) -> list[str]:
     return [given.get("value") or given.get("path") or given.get("file") or content]
 
 
+def _unescaped(text: str) -> str:
+    return _ENTITY.sub(_character, text) if "&" in text else text
+
+
+def _character(entity: re.Match[str]) -> str:
+    if entity[3]:
+        return _NAMED[entity[3]]
+    code = int(entity[1]) if entity[1] else int(entity[2], 16)
+    return chr(code) if code <= sys.maxunicode and code not in _SURROGATES else "\ufffd"
+
+
 def build_xml(text: str) -> Lines:
     """Elements of Ant, Maven and MSBuild that run a program or delete something."""
     found: Lines = []
@@ -148,8 +163,8 @@ def build_xml(text: str) -> Lines:
         if tag[1]:
             continue
         name = tag[2].rpartition(":")[2]
-        given = {each[1].lower(): unescape(each[2] or each[3] or "") for each in _ATTRIBUTE.finditer(tag[3])}
-        content = unescape(text[tag.end() : text.find("<", tag.end())][:_MAX_CONTENT]).strip()
+        given = {each[1].lower(): _unescaped(each[2] or each[3] or "") for each in _ATTRIBUTE.finditer(tag[3])}
+        content = _unescaped(text[tag.end() : text.find("<", tag.end())][:_MAX_CONTENT]).strip()
         _define(known, name, given, content)
         given = {key: _with_values(value, known) for key, value in given.items()}
         content = _with_values(content, known)
