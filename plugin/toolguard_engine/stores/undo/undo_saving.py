@@ -233,6 +233,8 @@ def _real(path: str) -> str:
 def _linked(folder: int, base: str, kept: Path) -> bool:
     try:
         os.link(base, kept, src_dir_fd=folder, follow_symlinks=False)
+    except NotImplementedError:  # not every system can do it by an open folder
+        return False
     except OSError as error:
         if error.errno not in _NO_LINK:
             raise
