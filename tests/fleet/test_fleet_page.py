@@ -200,6 +200,15 @@ def test_nothing_without_a_person(scene: FleetScene, page: FleetPage) -> None:
     assert page.ask("/static/../page_data.py").status == page.ask("/static/%2e%2e/page_data.py").status == 404
 
 
+def test_a_monitor_learns_whether_the_page_works(scene: FleetScene, page: FleetPage) -> None:
+    answer = page.ask("/healthz")
+    assert (answer.status, answer.json["status"]) == (200, "ok")
+    scene.owner.execute("REVOKE EXECUTE ON FUNCTION fleet.schema_version FROM toolguard_page")
+    answer = page.ask("/healthz")
+    assert answer.status in (502, 503)
+    assert "error" in answer.json
+
+
 def test_either_half_of_a_session_opens_nothing(scene: FleetScene, page: FleetPage) -> None:
     anna = enter(scene, page, "anna")
     other = enter(scene, page, "root")

@@ -21,6 +21,7 @@ from toolguard_cli.fleet.page_data import ENDPOINTS
 from toolguard_cli.fleet.page_security import FleetSecurity
 from toolguard_cli.fleet.page_visit import FleetSite, FleetVisit
 from toolguard_fleet.fleet_errors import FleetError
+from toolguard_fleet.schema import SchemaVersion
 
 STATIC = Path(__file__).parent / "static"
 SESSION_SECONDS = 12 * 3600
@@ -54,6 +55,17 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
         del request
         return FileResponse(STATIC / "fleet.html")
 
+    async def alive(request: Request) -> Response:
+        """For load balancers and monitors: whether the page can ask the database, and nothing else."""
+        del request
+        try:
+            found = await run_in_threadpool(site.database.ask, "SELECT fleet.schema_version()", (), SchemaVersion)
+        except FleetError as error:
+            site.log(error)
+            return problems.answer(page_refusals.of(error))
+        body = msgspec.json.encode({"status": "ok", "schema": found.version})
+        return Response(body, headers=problems.NO_STORE, media_type=problems.JSON)
+
     async def log_in(request: Request) -> Response:
         try:
             asked = msgspec.json.decode(request.scope["body"], type=LoginRequest)
@@ -82,6 +94,7 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
         Route("/api/session", log_in, methods=["POST"]),
         Route("/api/session/end", log_out, methods=["POST"]),
         Route("/", index),
+        Route("/healthz", alive),
         Mount("/static", _PageFiles()),
     ]
     return FleetSecurity(app.application(routes), site.door, user_header)
