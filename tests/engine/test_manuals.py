@@ -258,7 +258,7 @@ def _aws(text: str) -> dict[str, bool]:
 
 _GNU = (
     "rm", "shred", "tee", "truncate", "sort", "split", "csplit", "chmod", "chown", "chgrp", "grep", "base64",
-    "basename", "gawk", "ls", "du",
+    "basename", "gawk", "ls", "du", "df", "fold", "man", "nl", "tail", "uniq",
 )  # fmt: skip
 HELPS = {
     "rsync": (("rsync", "--help"), _gnu), "tar": (("tar", "--help"), _gnu), "cp": (("cp", "--help"), _gnu),
