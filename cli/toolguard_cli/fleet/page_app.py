@@ -56,7 +56,7 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
         return FileResponse(STATIC / "fleet.html")
 
     async def alive(request: Request) -> Response:
-        """For load balancers and monitors: whether the page can ask the database, and nothing else."""
+        """Whether the page can ask the database, and nothing else: load balancers and monitors have no login."""
         del request
         try:
             found = await run_in_threadpool(site.database.ask, "SELECT fleet.schema_version()", (), SchemaVersion)
