@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 
+import { Engine } from "../../plugin/gateway/engine.mjs";
 import plugin from "../../plugin/gateway/index.mjs";
 import { alive, environment, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
 
@@ -192,8 +193,22 @@ describe("older hosts", () => {
   });
 });
 
+/**
+ * Hooks that block wait as long as a busy machine needs. Their own limit has tests in engine.test.mjs.
+ * @param {TestContext} t
+ */
+function patient(t) {
+  const { askNow } = Engine.prototype;
+  /** @this {Engine} @param {import("../../plugin/gateway/engine.mjs").Message} message */
+  function waits(message) {
+    return askNow.call(this, message, 60_000);
+  }
+  t.mock.method(Engine.prototype, "askNow", waits);
+}
+
 describe("with the real engine", () => {
   test("a loop is corrected, named and ended", async (t) => {
+    patient(t);
     const { api, hooks, registered, log } = host(t);
     plugin.register(api);
     const fire = (/** @type {string} */ name, /** @type {any} */ event) => hooks[name]?.handler({ ...RUN, ...event }, RUN);
