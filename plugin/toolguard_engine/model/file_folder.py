@@ -62,7 +62,7 @@ class Folder:
         return {self.maker: self.units, **(self.others or {})}
 
     def put(self, name: str, node: FileRecord | Folder) -> None:
-        """Puts it there as the latest. A name that is that already keeps its place, since a dictionary grows with each that is moved."""
+        """Puts it there as the latest. A name that is that already keeps its place: a dictionary grows with each move."""
         children = self.children
         if name in children and next(reversed(children)) != name:
             del children[name]
