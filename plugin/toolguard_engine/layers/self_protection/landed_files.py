@@ -27,12 +27,14 @@ from toolguard_engine.layers.self_protection.scene import (
     strongest,
 )
 from toolguard_engine.layers.self_protection.unknown_folders import UNDECIDED, UnknownFolders
+from toolguard_engine.model.lazy import kept
 
 OVER = (
     "This command would put files into a folder that holds the guard's files or its configuration, and may replace them. "
     "Put them into a folder of their own."
 )
 _LINK_FARMS = frozenset({"stow", "xstow"})
+_WILD = frozenset("*?[")
 _MAX_PATTERN = 256
 _MAX_PARTS = 64
 
@@ -113,8 +115,13 @@ def _has_protected_name(name: str, scene: CommandScene) -> bool:
     pattern = name.partition("/")[0].lower().replace("[^", "[!")
     if not pattern.strip(UNKNOWN) or len(pattern) > _MAX_PATTERN:
         return False
-    places = (*scene.protected.places, *scene.protected.roots)
-    return any(fnmatchcase(place[-1].lower(), pattern) for place in places if place)
+    names = _protected_names(scene)
+    return pattern in names if _WILD.isdisjoint(pattern) else any(fnmatchcase(name, pattern) for name in names)
+
+
+@kept
+def _protected_names(scene: CommandScene) -> frozenset[str]:
+    return frozenset(place[-1].lower() for place in (*scene.protected.places, *scene.protected.roots) if place)
 
 
 def _replaces_content(landing: Landing) -> bool:
