@@ -121,6 +121,8 @@ def test_neighbours(command: str) -> None:
         ("sudo systemctl stop srv-backup.mount", ""), ("sudo systemctl restart srv.mount", ""),
         ("sudo systemctl start reboot.target", ""), ("sudo systemctl enable nginx", ""),
         ("sudo DEBIAN_FRONTEND=noninteractive apt-get -y full-upgrade", "installs"),
+        ("sudo apt-get -y -o Dpkg::Options::=--force-confold upgrade", "installs"),
+        ("sudo apt-get -y -o Dpkg::Options::=--force-confnew upgrade", ""),
         ("sudo apt-get -y autoremove --purge", "installs"), ("sudo apt-get -y purge nginx", ""),
         ("sudo apt-get -y install nginx --purge", ""), ("sudo dpkg --configure -a", "installs"),
         ("sudo dpkg --configure -a --root=/x", ""), ("sudo -u bob apt-get update", ""),

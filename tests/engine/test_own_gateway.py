@@ -89,6 +89,11 @@ def decision(call: str | dict[str, Any]) -> str:
         (f"launchctl bootout gui/501/{LABEL}; launchctl bootstrap gui/501 ~/Library/LaunchAgents/{LABEL}.plist", "hold"),
         (f"launchctl kickstart gui/501/{LABEL}; launchctl bootout gui/501/{LABEL}", "block"),
         ("systemctl --user stop openclaw-gateway; sleep 2; systemctl --user start openclaw-gateway", "block"),
+        # a text for an agent, whose calls are judged by themselves
+        ("openclaw agent --agent yuki --message 'read /home/ada/.openclaw/openclaw.json please'", "allow"),
+        ("openclaw agent --agent yuki --message '/toolguard approve 3fa9'", "block"),
+        ('openclaw agent --agent yuki --message "$(cat ~/.openclaw/toolguard/key)"', "block"),
+        ("openclaw agent --agent yuki --message 'a b' > ~/.openclaw/toolguard/policy.json", "block"),
         # a script that prints other words of a file
         ("sed 's/=.*/=***/' ~/.openclaw/.env", "allow"),
         ("sed 's/a/b/w /home/ada/.openclaw/toolguard/policy.json' x", "block"),

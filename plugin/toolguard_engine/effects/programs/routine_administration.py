@@ -20,7 +20,8 @@ _SHORT = r"(?: -[abd-np-zABE-Z0-9]{1,8})*"
 """Without `-c FILE` and `-o SETTING`, which may name programs."""
 _QUIET = (
     r"(?: (?:-y|-q|-qq|-yq|-qy|-yqq|-qqy|-f|-u|--yes|--assume-yes|--quiet|--no-install-recommends|--fix-missing|--upgrade"
-    r"|--no-upgrade|--noconfirm|--needed|--refresh|--no-cache|--non-interactive|--best|--no-progress))*"
+    r"|-o Dpkg::Options::=--force-conf(?:old|def)|--no-upgrade"
+    r"|--noconfirm|--needed|--refresh|--no-cache|--non-interactive|--best|--no-progress))*"
 )
 _REHEARSED = r"(?:-[qyuV]{0,4}s[qyuV]{0,4}|--simulate|--just-print|--dry-run|--recon|--no-act)"
 _OR_REHEARSED = rf"(?: (?:{_REHEARSED}|-y|-q|-qq|-V|-u|--yes|--quiet|--no-install-recommends))*"

@@ -176,8 +176,9 @@ def _given(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
         yield from _typed(run, scene)
     if is_textual(run) or is_interpreter(run.name) or scene.is_wrapper(run):
         return
+    messages = {run.argv[at] for at in gateway_command_line.message_positions(run)}
     for word in without_patterns(run):
-        if " " in word or "\n" in word:
+        if word not in messages and (" " in word or "\n" in word):
             yield word.lstrip("!:")
             if found := _VALUE.match(word):
                 yield word[found.end() :]

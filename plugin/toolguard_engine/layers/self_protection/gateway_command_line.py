@@ -135,3 +135,10 @@ def _is_elsewhere(run: ProgramRun, scene: CommandScene) -> bool:
     return "ssh" not in run.via or not any(
         _LOCAL.search(word) for other in scene.runs if other.name == "ssh" for word in other.argv[1:]
     )
+
+
+def message_positions(run: ProgramRun) -> set[int]:
+    """Which words are sentences that an agent is told: it makes calls of its own, which are judged by themselves."""
+    if run.name != "openclaw" or run.argv[1:2] != ("agent",):
+        return set()
+    return {at for at, word in enumerate(run.argv) if run.argv[at - 1] in ("--message", "-m") and " " in word}

@@ -21,6 +21,7 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection import content_searches, glance, own_config, sqlite_shell
 from toolguard_engine.layers.self_protection.copies import working_folders
 from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns
+from toolguard_engine.layers.self_protection.gateway_command_line import message_positions
 from toolguard_engine.layers.self_protection.process_signals import is_former
 from toolguard_engine.layers.self_protection.scene import (
     AWKS,
@@ -295,6 +296,7 @@ def _paths(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
 def _named(run: ProgramRun) -> tuple[str, ...]:
     """The words of a program that may name files."""
     aside = content_searches.patterns_at(run.words) if run.name in _SEARCHES else set[int]()
+    aside |= message_positions(run)
     if run.name == "find":
         aside |= {word.at for word in run.words.named("pattern")}
     if run.name in SEDS and in_place_edits.is_understood(run):
