@@ -29,7 +29,8 @@ from toolguard_engine.model.call import Host
 
 ROOT = Path(__file__).parents[2]
 SERVERS = ("run/docker.sock", "run/bus")
-SECRET = "9d1c-the-key-of-the-guard"
+SECRET = f"9d1c-the-key-of-the-guard-{os.getpid()}"
+"""No other run has the same: a command in a room may find what lies in the homes of other tests."""
 DRIVER = Path(__file__).with_name("room_driver.py")
 
 
