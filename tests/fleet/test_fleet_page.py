@@ -209,6 +209,30 @@ def test_a_monitor_learns_whether_the_page_works(scene: FleetScene, page: FleetP
     assert "error" in answer.json
 
 
+def test_prometheus_reads_what_a_token_may_know(scene: FleetScene, page: FleetPage) -> None:
+    scene.hold("ops", "exec", "rm -r /srv")
+    scene.hold("web", "exec", "rm -r /www")
+    ops, web = scene.gateways["ops"].id, scene.gateways["web"].id
+
+    def scraped(person: str) -> str:
+        answer = page.ask("/metrics", headers={"authorization": f"Bearer {new_token(scene.owner, person)}"})
+        assert answer.status == 200, answer.data
+        return str(answer.data.decode())
+
+    found = scraped("anna")
+    assert 'toolguard_fleet_pending{team="ops"} 1.0' in found
+    assert f'toolguard_fleet_gateway_silent_seconds{{gateway="{ops}",state="admitted",team="ops"}}' in found
+    assert web not in found
+    assert "toolguard_fleet_maintained_seconds +Inf" in found
+    assert "toolguard_fleet_partitions_ahead_days 1.0" in found
+    scene.owner.execute("SELECT fleet.maintain()")
+    assert web in (found := scraped("root"))
+    assert "+Inf" not in found
+    for header in ({}, {"authorization": f"Bearer tgf-{'0' * 64}"}, {"authorization": "Bearer x"}):
+        assert page.ask("/metrics", headers=header).status == 401
+    assert "toolguard_fleet" not in page.ask("/metrics", headers=enter(scene, page, "anna").headers).data.decode()
+
+
 def test_either_half_of_a_session_opens_nothing(scene: FleetScene, page: FleetPage) -> None:
     anna = enter(scene, page, "anna")
     other = enter(scene, page, "root")

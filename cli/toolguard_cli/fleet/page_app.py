@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from toolguard_cli.dashboard import app, endpoint, problems
 from toolguard_cli.dashboard.problems import ApiError
-from toolguard_cli.fleet import page_refusals, page_security
+from toolguard_cli.fleet import page_metrics, page_refusals, page_security
 from toolguard_cli.fleet.page_data import ENDPOINTS
 from toolguard_cli.fleet.page_security import FleetSecurity
 from toolguard_cli.fleet.page_visit import FleetSite, FleetVisit
@@ -66,6 +66,15 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
         body = msgspec.json.encode({"status": "ok", "schema": found.version})
         return Response(body, headers=problems.NO_STORE, media_type=problems.JSON)
 
+    async def metrics(request: Request) -> Response:
+        """Reads a token, which a monitor sends instead of a session."""
+        try:
+            token = page_metrics.token(request.headers.getlist("authorization"))
+            found = await run_in_threadpool(context(request).measured, token)
+        except ApiError as refused:
+            return problems.answer(refused)
+        return Response(page_metrics.text(found), headers=problems.NO_STORE, media_type="text/plain; version=0.0.4")
+
     async def log_in(request: Request) -> Response:
         try:
             asked = msgspec.json.decode(request.scope["body"], type=LoginRequest)
@@ -95,6 +104,7 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
         Route("/api/session/end", log_out, methods=["POST"]),
         Route("/", index),
         Route("/healthz", alive),
+        Route("/metrics", metrics),
         Mount("/static", _PageFiles()),
     ]
     return FleetSecurity(app.application(routes), site.door, user_header)

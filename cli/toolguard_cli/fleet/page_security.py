@@ -23,8 +23,8 @@ from toolguard_cli.fleet import page_refusals
 COOKIE = "toolguard_fleet"
 SECURE_COOKIE = f"__Host-{COOKIE}"
 KEY_HEADER = "x-toolguard-key"
-OPEN = ("/", "/healthz", "/api/session")
-"""Paths that need no person: the page itself, whether it works, and logging in."""
+OPEN = ("/", "/healthz", "/metrics", "/api/session")
+"""Paths that need no session: the page itself, whether it works, what takes a token, and logging in."""
 
 PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
 HALF = re.compile(r"[0-9a-f]{32}")

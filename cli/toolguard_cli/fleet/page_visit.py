@@ -14,6 +14,7 @@ from toolguard_cli.dashboard.invalid_attempts import InvalidAttempts
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.security import AccessPolicy
 from toolguard_cli.fleet import page_refusals
+from toolguard_cli.fleet.page_metrics import FleetMetrics
 from toolguard_fleet.fleet_errors import FleetError, UnreachableError
 from toolguard_fleet.page_database import PageDatabase
 
@@ -96,6 +97,16 @@ class FleetVisit:
                 raise page_refusals.of(error) from error
             raise self._invalid() from error
         return halves
+
+    def measured(self, token: str) -> FleetMetrics:
+        """What the person of the token may know of the fleet. Raises `ApiError`."""
+        try:
+            return self.site.database.ask("SELECT fleet.page_metrics(%s)", (token.encode(),), FleetMetrics)
+        except FleetError as error:
+            self.site.log(error)
+            if token and error.code != NOT_LOGGED_IN:
+                raise page_refusals.of(error) from error
+            raise self._invalid() from error
 
     def _invalid(self) -> ApiError:
         if self.site.attempts.is_limited():
