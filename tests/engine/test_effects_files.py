@@ -8,6 +8,7 @@ from tables import each_row
 from toolguard_engine.effects.commands.effects import effects
 from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.model.work_limit import WorkLimit
 
 HOME: Final = Where(home="/home/ada", cwd="/home/ada/work", workspace="/home/ada/work", state_dir="/home/ada/.openclaw")
 
@@ -129,7 +130,9 @@ def test_a_flood_of_effects_is_reported() -> None:
 
 def test_the_same_effect_again_and_again_is_no_flood() -> None:
     assert "flood" not in {one.kind for one in effects(read("rm x y; " * 300), HOME)}
-    assert "flood" in {one.kind for one in effects(read(f"rm {'x y ' * 20}; " * 100), HOME)}
+    many, work = f"rm {'x y ' * 20}; " * 100, WorkLimit()
+    work.admit(len(many))
+    assert "flood" in {one.kind for one in effects(read(many), HOME, work)}
 
 
 def test_relevant_words_of_a_long_list_are_examined() -> None:

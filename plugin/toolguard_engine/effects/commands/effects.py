@@ -155,7 +155,7 @@ def effects(  # noqa: PLR0912 - a case for each combination
                 found.append(effect)
             different.add((effect.kind, effect.target, effect.place, effect.flags))
             if len(different) > MAX_PATHS or len(found) > MOST_EFFECTS:
-                severe = list(_severe(seen.runs[at:], where))
+                severe = list(_severe(seen.runs[at:], where, work))
                 return (*found, *severe, Effect("flood"), *data_flows.effects(seen, (*found[-PARTNERS:], *severe), where))
         if program.origin is not None and len(found) == before:
             idle_code.has_none(program, where)
@@ -202,21 +202,22 @@ def _of_unknown(runs: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator
 MOST_EFFECTS = 4 * MAX_PATHS
 """Of a command that does the same again and again."""
 
-EFFECT, GLOB = 5, 20
-"""Steps of work for each effect, and for one on files that a pattern names."""
+EFFECT, GLOB, OF_MANY = 5, 20, 12
+"""Steps of work for each effect, for one on files that a pattern names, and for one of many whose places are new."""
 
 PARTNERS = 100
 """In a flood, so many of the last effects are combined with the severe ones after them."""
 _SEVERE_KINDS = frozenset(["device-write", "format", "send", "copy-out", "remote-shell", "run-text", "load"])
 
 
-def _severe(runs: tuple[ProgramRun, ...], where: Where) -> Iterator[Effect]:
+def _severe(runs: tuple[ProgramRun, ...], where: Where, work: WorkLimit) -> Iterator[Effect]:
     """Severe effects after the limit of a flood, so that padding hides nothing."""
     count = 0
     for program in runs:
         if _plain(program.name) not in PROGRAMS and not program.redirects:
             continue
         for effect in _of(program, _acts(program.name), where):
+            work.spend(OF_MANY)
             if effect.kind in _SEVERE_KINDS or effect.place in ("root", "home", "device", "credentials"):
                 yield effect
                 count += 1

@@ -13,6 +13,7 @@ from toolguard_engine.effects.commands.code_walk import CodeWalk
 from toolguard_engine.effects.commands.file_walk import MAX_FED, RUN_PACKAGES, is_interpreter
 from toolguard_engine.effects.commands.walk_state import (
     EVERY,
+    JUMPS,
     MAX_NESTED,
     MAX_RUNS,
     MAX_WRAPPED,
@@ -68,6 +69,8 @@ class ProgramWalk(CodeWalk):
 
     def named(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs a program that a text of the shell names, so that a builtin of this name comes before files."""
+        if state.branches and program.name in JUMPS:
+            state.jump()
         if program.name in PASSIVE and not self._is_other(program.name, state) and self.is_again(program):
             return self._again(program, state)
         return self.run(program, state)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import product
-from typing import cast
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import endless_loops
+from toolguard_engine.effects.commands import endless_loops, home_words
 from toolguard_engine.effects.commands.program_walk import ProgramWalk
 from toolguard_engine.effects.commands.walk_state import (
     MAX_NESTED,
@@ -32,9 +31,7 @@ from toolguard_engine.effects.syntax.parse import MAX_CHARS, parse
 from toolguard_engine.effects.syntax.syntax_tree import (
     Command,
     Group,
-    Literal,
     Pipeline,
-    Redirection,
     Script,
     Simple,
     Substitution,
@@ -56,32 +53,6 @@ _LOOPS = frozenset({"for", "select", "while", "until"})
 def _may_be_program(word: str) -> bool:
     """Whether a word may be the program where the one before it is empty."""
     return bool(word and option_parser.plain(("", word)).operands)
-
-
-def _in_home(command: Simple, state: ShellState) -> Simple | None:
-    """The command with `~` replaced by the home folder that this command itself set; None if there is no `~`."""
-    home = state.variables["HOME"]
-    targets = [each.target for each in command.redirects]
-    if not isinstance(home, str) or home == "~" or not any(map(_begins_at_home, (*command.words, *targets))):
-        return None
-    redirects = [Redirection(each.operator, _moved(each.target, home), each.fd) for each in command.redirects]
-    return Simple([_moved(word, home) for word in command.words], command.assigns, redirects)
-
-
-def _begins_at_home(word: Word) -> bool:
-    if isinstance(word, str):
-        return word[:1] == "~" and word[1:2] in ("", "/")
-    first = word[0] if word else None
-    return isinstance(first, Literal) and not first.quoted and _begins_at_home(first.text)
-
-
-def _moved(word: Word, home: str) -> Word:
-    """The word with its tilde replaced by that folder, as a quoted part that is not expanded again."""
-    if not _begins_at_home(word):
-        return word
-    text, more = (word, ()) if isinstance(word, str) else (cast("Literal", word[0]).text, word[1:])
-    rest = (Literal(text[1:]),) if len(text) > 1 else ()
-    return (Literal(home, quoted=True), *rest, *more)
 
 
 def _named_folder(match: re.Match[str]) -> str:
@@ -196,9 +167,11 @@ class Walk(ProgramWalk):
         feed = stdin
         last = len(pipe.commands) - 1
         if last == 0 and not pipe.background:
-            state.maybe += pipe.chained
+            if not pipe.chained:
+                return self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
+            state.enter_branch()
             output = self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
-            state.maybe -= pipe.chained
+            state.leave_branch()
             return output
         if pipe.background and self.running is not None:
             self.running.repeats += 1
@@ -272,12 +245,14 @@ class Walk(ProgramWalk):
             fields.text_of(word, state, self.capture)
         if group.kind in ("while", "until") and (does := endless_loops.endless(group)):
             self.add(does, state)
-        conditional = group.kind != "{"
-        state.maybe += conditional
-        try:
-            found = [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
-        finally:
-            state.maybe -= conditional
+        found: list[StdinSource] = []
+        for body in group.bodies:
+            if group.kind == "{":
+                found.append(self.script(body, state, stdin, piped=piped, pipeline=pipeline))
+                continue
+            state.enter_branch()
+            found.append(self.script(body, state, stdin, piped=piped, pipeline=pipeline))
+            state.leave_branch()
         return found[0] if len(found) == 1 else built(together(found, exact=False), state)
 
     def _loop(
@@ -314,7 +289,7 @@ class Walk(ProgramWalk):
         if name:
             run = self._print_each if self._only_prints(command, state) else self._for_each_value
             return run(name, command, state, stdin, piped=piped, pipeline=pipeline)
-        if "HOME" in state.variables and (moved := _in_home(command, state)):
+        if "HOME" in state.variables and (moved := home_words.moved(command, state.variables["HOME"])):
             self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
         alone = not words and len(command.assigns) == 1
         assigns = [each for given in command.assigns for each in self._assigned(given, state, alone=alone)]
@@ -355,9 +330,11 @@ class Walk(ProgramWalk):
         after = dict[str, None]()
         for at, value in enumerate(before):
             state.variables[name] = value
-            state.maybe += at > 0
+            if at:
+                state.enter_branch()
             feeds[self.simple(command, state, stdin, piped=piped, pipeline=pipeline)] = None
-            state.maybe -= at > 0
+            if at:
+                state.leave_branch()
             if (left := state.variables.get(name, value)) != value:
                 after.update(dict.fromkeys(variable_values.all_of(left)))
         state.variables[name] = variable_values.one_of(after) if after else before

@@ -29,6 +29,7 @@ OUTPUT = frozenset({"write", "append"})
 _INSTANT = program_catalogue.programs("instant") | WRAPPERS
 _DETACHERS = program_catalogue.programs("detacher")
 PASSIVE = program_catalogue.programs("passive")
+JUMPS = program_catalogue.programs("jump")
 PRINTERS = PASSIVE & program_catalogue.programs("text_printer")
 SILENT = PASSIVE - PRINTERS - program_catalogue.programs("variable_lister")
 """Those that print nothing, but for what is wrong."""

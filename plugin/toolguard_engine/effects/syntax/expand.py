@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from itertools import islice
 
 import msgspec
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
+from toolguard_engine.effects.syntax import brace_words
 from toolguard_engine.effects.syntax.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
 from toolguard_engine.effects.syntax.variable_values import FEW, MAX_VALUE, Value, all_of, bounded, in_one, one_of
 from toolguard_engine.model.work_limit import WorkLimit, steps_to_build
 
 MAX_FIELDS = 256
-MAX_BRACES = 64
-MAX_NUMBERS = 8
-"""In a range like `{1..1000}` the first and last numbers represent the others."""
-MAX_TEMPLATE = 2_000
 _FIELD = 3
 """Steps of work for each word, and for each one that braces make of it."""
 
@@ -52,7 +48,7 @@ class ShellState(msgspec.Struct):
     """The state of a shell at one point of a command. `args`: `$1` and so on, None if unknown.
 
     `feeds`: the sources of variables whose values are unknown (`x=$(cat .env)`). `work`: what reading may cost; one for all
-    states of a command.
+    states of a command. `branches`: for each branch that the shell is in, what the variables were that are set in it.
     """
 
     variables: dict[str, Value] = {}
@@ -64,6 +60,7 @@ class ShellState(msgspec.Struct):
     maybe: int = 0
     calling: frozenset[str] = frozenset()
     feeds: dict[str, StdinSource] = {}
+    branches: list[dict[str, Value | None]] = []
     work: WorkLimit = msgspec.field(default_factory=WorkLimit)
 
     def fork(self, *via: str) -> ShellState:
@@ -71,26 +68,50 @@ class ShellState(msgspec.Struct):
         self.work.spend(2 + (len(self.variables) + len(self.functions) + len(self.via)) / 32)
         return ShellState(
             dict(self.variables), dict(self.functions), dict(self.aliases), self.args, self.via + via, self.cwd, self.maybe,
-            self.calling, dict(self.feeds), self.work,
+            self.calling, dict(self.feeds), [], self.work,
         )  # fmt: skip
 
     def elsewhere(self, *via: str) -> ShellState:
         """A shell on another machine or in a container, which shares none of this state."""
         return ShellState(via=self.via + via, cwd="", calling=self.calling, work=self.work)
 
+    def enter_branch(self) -> None:
+        """What follows may not run."""
+        self.maybe += 1
+        self.branches.append({})
+
+    def leave_branch(self) -> None:
+        """What was set in the branch may also be as it was before."""
+        self.maybe -= 1
+        for name, before in self.branches.pop().items():
+            if self.branches:
+                self.branches[-1].setdefault(name, before)
+            if before is None or (now := self.variables.get(name)) is None or now == before:
+                continue
+            values = one_of(dict.fromkeys((*all_of(before), *all_of(now))))
+            self.work.spend(1 + steps_to_build(len(values[1])))  # what is built of it, if these are many
+            self.variables[name] = values
+
+    def jump(self) -> None:
+        """The branches may end here: what was set in them so far may be as it is now behind them."""
+        for branch in self.branches:
+            self.work.spend(1 + len(branch) / 8)
+            for name, before in branch.items():
+                if (now := self.variables.get(name)) is not None and now != before:
+                    branch[name] = one_of(dict.fromkeys((*all_of(before or ()), *all_of(now))))
+
     def assign(self, name: str, value: Value, *, append: bool = False) -> None:
-        """Sets a variable. Under a condition it may also keep its old value."""
+        """Sets a variable. Within a branch it has this value; behind it, it may also have its old one."""
         before = self.variables.get(name)
-        known = () if before is None else all_of(before)
         values = all_of(value)
-        if append and known:
-            values = tuple([old + each for old in known for each in values])
+        if append and before is not None:
+            values = tuple([old + each for old in all_of(before) for each in values])
         values = tuple(map(bounded, values))
-        if self.maybe or len(values) > 1:
-            self.work.spend(steps_to_build(sum(map(len, (*known, *values)))))
-            self.variables[name] = one_of(dict.fromkeys((*known, *values) if self.maybe else values))
-        else:
-            self.variables[name] = values[0]
+        if self.branches:
+            self.branches[-1].setdefault(name, before)
+        if len(values) > 1:
+            self.work.spend(steps_to_build(sum(map(len, values))))
+        self.variables[name] = one_of(dict.fromkeys(values))
 
 
 Captured = Callable[[Substitution, ShellState], StdinSource]
@@ -113,10 +134,10 @@ def expand(word: Word, state: ShellState, capture: Captured) -> Fields:
         return Fields([word])
     found = Fields([])
     state.work.spend(_FIELD)
-    for number, parts in enumerate(_braces(word)):
+    for number, parts in enumerate(brace_words.words_of(word)):
         _split(parts, state, capture, found)
         state.work.spend(_FIELD)
-        if number == MAX_BRACES or len(found.texts) > MAX_FIELDS:
+        if number == brace_words.MAX_BRACES or len(found.texts) > MAX_FIELDS:
             del found.texts[MAX_FIELDS:]
             found.cut = True
             break
@@ -422,72 +443,3 @@ _CHANGES: dict[str, Callable[[str, str], str]] = {
     "len": lambda value, _: str(len(value)),
     "@": lambda value, _: value,
 }
-
-_PRIVATE = 0xE000
-_SIGNS = lazy_re.compile("[\ue000-\uffff]")
-_OPEN, _CLOSE = "\uf8fe", "\uf8ff"
-_INNERMOST = lazy_re.compile(r"\{([^{}]*+)\}")
-_RANGE = lazy_re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.-?\d{1,4})?")
-
-
-def _braces(parts: tuple[Part, ...]) -> Iterable[Iterable[Part]]:
-    """The words that brace expansion makes of one word."""
-    if not any(isinstance(part, Literal) and not part.quoted and "{" in part.text for part in parts):
-        return [parts]
-    template = "".join(
-        part.text if isinstance(part, Literal) and not part.quoted else chr(_PRIVATE + at)
-        for at, part in enumerate(parts[:MAX_TEMPLATE])
-    )
-    if len(template) > MAX_TEMPLATE or template.count("{") > MAX_BRACES:
-        return [[Literal(UNKNOWN)]] * (MAX_BRACES + 1)
-    return [_parts(text, parts) for text in islice(_expanded(template), MAX_BRACES + 1)]
-
-
-def _expanded(template: str) -> Iterable[str]:
-    waiting, done = [template], 0
-    while waiting and done <= MAX_BRACES:
-        text = waiting.pop(0)
-        match = _INNERMOST.search(text)
-        if match is None:
-            done += 1
-            yield text.replace(_OPEN, "{").replace(_CLOSE, "}")
-            continue
-        choices = _choices(match[1])
-        before, after = text[: match.start()], text[match.end() :]
-        if choices is None:
-            waiting.insert(0, f"{before}{_OPEN}{match[1]}{_CLOSE}{after}")
-        else:
-            waiting[:0] = [before + choice + after for choice in choices[: max(1, MAX_BRACES + 2 - len(waiting))]]
-
-
-def _choices(inside: str) -> list[str] | None:
-    if "," in inside:
-        return inside.split(",")
-    found = _RANGE.fullmatch(inside)
-    if not found:
-        return None
-    if found[1].isalpha() or found[2].isalpha():
-        first, last = ord(found[1][0]), ord(found[2][0])
-        return (
-            [chr(code) for code in range(first, last + 1)] if first <= last else [chr(c) for c in range(first, last - 1, -1)]
-        )
-    first, last = int(found[1]), int(found[2])
-    step = 1 if first <= last else -1
-    if abs(last - first) < MAX_NUMBERS:
-        return [str(number) for number in range(first, last + step, step)]
-    kept = MAX_NUMBERS // 2
-    return [str(first + step * n) for n in range(kept)] + [str(last - step * n) for n in reversed(range(kept))]
-
-
-def _parts(text: str, parts: tuple[Part, ...]) -> Iterable[Part]:
-    """The parts of one word that brace expansion made: `chr(_PRIVATE + at)` stands for the part at that position."""
-    begin = 0
-    for sign in _SIGNS.finditer(text):
-        at = ord(sign[0]) - _PRIVATE
-        if at < len(parts):
-            if begin < sign.start():
-                yield Literal(text[begin : sign.start()])
-            begin = sign.end()
-            yield parts[at]
-    if begin < len(text) or not text:
-        yield Literal(text[begin:])
