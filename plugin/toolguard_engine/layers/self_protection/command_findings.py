@@ -53,6 +53,9 @@ be a path that leads anywhere, and for each wildcard and variable in them."""
 CHARACTERS = 16
 """So many characters of them are a step."""
 
+FOLDER, PARTS, MANY_RUNS = 6, 8, 64
+"""Steps for each folder that programs start in, and parts of its path for one more; only of more programs than that."""
+
 LONG = "This command names the guard and is too long to analyze."
 FOLDERS = "This command changes to more folders of the guard than can be analyzed."
 
@@ -94,14 +97,17 @@ def findings(
     `work`: what finding that out may cost; `lists`: see `CommandScene`. Whatever is asked here is asked of all programs
     alike, so those that are like another one are left out."""
     runs = reading.distinct
-    if _is_near(reading, host, folder):
-        try:
+    try:
+        if len(runs) > MANY_RUNS:
+            work.spend_at_once(_steps_of_folders(runs))
+        if near := _is_near(reading, host, folder):
             work.spend_at_once(_steps(runs))
-        except TooIntricate:
-            if not (named := _NAMED.search(command)):
-                raise
-            yield _too_long(command, named[0])
-            return
+    except TooIntricate:
+        if not (named := _NAMED.search(command)):
+            raise
+        yield _too_long(command, named[0])
+        return
+    if near:
         away = _elsewhere(runs)
         local = tuple(run for run in runs if run not in away) if away else runs
         yield from _of_scene(CommandScene(local, host, folder, away, lists), local, work, depth)
@@ -135,6 +141,11 @@ def _steps(runs: tuple[ProgramRun, ...]) -> float:
         if protected_places.may_lead_anywhere(text):
             steps += NEAR_PATH * len(words) + NEAR_SIGN * sum(map(text.count, "*?[$"))
     return steps
+
+
+def _steps_of_folders(runs: tuple[ProgramRun, ...]) -> float:
+    """What looking whether the folders of these programs are protected takes."""
+    return sum(FOLDER + cwd.count("/") / PARTS for cwd in dict.fromkeys(run.cwd for run in runs))
 
 
 def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
