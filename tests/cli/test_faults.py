@@ -27,7 +27,7 @@ COMMANDS = [name for name in fault_operations.OPERATIONS if name != CARELESS]
 IN_EVERY_RUN = ("approve", "consume")
 OTHERS = {"status", "pending", "usage", "grants", "check", "replay", "tune", "rules", "constraints", "audit"}
 OTHERS |= {"watch", "dashboard", "demo", "help", "version", "containment"}
-OTHERS |= {"undo"}  # it writes the person's files; `tests/engine/test_undo.py` interrupts it
+OTHERS |= {"undo"}  # it writes the person's files; `tests/engine/test_undo.py` kills it at every step
 """Commands that only read, or write as another one does; groups are named by their commands.
 
 Those of `fleet` have their faults in the database as well (tests/fleet)."""

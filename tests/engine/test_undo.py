@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +32,11 @@ from toolguard_engine.wire import messages
 NOW = datetime(2026, 9, 6, 12, 0, tzinfo=UTC)
 CAUSE = UndoCause(1.0)
 LATER = NOW.timestamp() + 60
+
+STEPS = frozenset(
+    {"open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.symlink", "os.chmod", "os.utime", "os.link"}
+)
+"""What changes files, as Python's audit hooks name it: the moments at which a restore is killed."""
 
 COMMANDS = (
     "rm -rf docs",
@@ -332,3 +339,42 @@ def test_the_saver_says_what_it_saved(tmp_path: Path) -> None:
     [entry] = UndoFolder(tmp_path / "state").entries()
     assert (saved.name, saved.why, entry.cause.shown) == (entry.id, "", "rm a")
     assert saver.before(call, lambda: "rm b", (ReplacedContent("removed", str(tmp_path / "b")),)).name == ""
+
+
+def killed_while_restoring(desk: Desk, entry: UndoEntry, moment: int) -> bool:
+    """Restores in a process that kills itself when it is about to do its next step. Whether it got so far."""
+    pid = os.fork()
+    if pid == 0:
+        left = [moment]
+
+        def hook(event: str, _: object) -> None:
+            if event in STEPS:
+                left[0] -= 1
+                if left[0] < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        try:
+            undo_restoring.restore(desk.folder, entry, LATER)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+
+def test_a_restore_that_is_killed_at_any_step_leaves_whole_files_and_can_be_repeated(tmp_path: Path) -> None:
+    moment, is_killed = 0, True
+    while is_killed:
+        desk = Desk(tmp_path / str(moment))
+        before = desk.seen()
+        desk.runs("mv notes.txt docs/b.md; echo new > docs/a.md; rm -r docs/inner")
+        after = desk.seen()
+        [entry] = desk.folder.entries()
+        is_killed = killed_while_restoring(desk, entry, moment)
+        present = desk.seen()
+        for name in ("notes.txt", "docs/a.md", "docs/b.md", "docs/inner/c"):
+            contents = [state[name][1] for state in (before, after) if name in state]
+            assert name not in present or present[name][1] in contents
+        undo_restoring.restore(desk.folder, entry, LATER + 1)
+        assert {name: desk.seen().get(name) for name in before} == before
+        moment += 1
+    assert moment > 20
