@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -343,7 +344,9 @@ def test_the_saver_says_what_it_saved(tmp_path: Path) -> None:
 
 def killed_while_restoring(desk: Desk, entry: UndoEntry, moment: int) -> bool:
     """Restores in a process that kills itself when it is about to do its next step. Whether it got so far."""
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: the other thread has nothing to do
+        pid = os.fork()
     if pid == 0:
         left = [moment]
 
