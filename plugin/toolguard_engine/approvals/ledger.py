@@ -364,7 +364,7 @@ def call_of(entry: HeldCall) -> str:
 
 
 def _in_short(changes: tuple[str, ...]) -> str:
-    """For the reason, which every list of held calls shows."""
+    """Returns the first change and the number of the others, since every list of held calls shows the reason."""
     more = len(changes) - 1
     rest = f" and {more} more {'change' if more == 1 else 'changes'}" if more else ""
     return f"{changes[0]}{rest}."

@@ -145,7 +145,7 @@ def _total(used: Used) -> int:
 
 
 def _cost(answer: ModelAnswer | None) -> float | None:
-    """USD. None if unknown: the gateway reports 0 for a model without a price."""
+    """The cost in USD, None if it is not known: the gateway reports 0 for a model without a price."""
     if answer is None:
         return None
     reported = answer.usage.cost

@@ -82,7 +82,7 @@ class PatternFilter:
         self._filter.Compile()
 
     def possible(self, text: str) -> frozenset[str]:
-        """Those of which it is worth looking whether they are in the text."""
+        """Returns the patterns that may match somewhere in the text."""
         found = self._filter.Match(text.encode(errors="replace") + b"\n" + _SIGN, True) or ()  # noqa: FBT003 - its only form
         if len(self._texts) not in found:  # the search ran out of memory
             return self.all

@@ -81,7 +81,7 @@ class Worker(Protocol):
         """Those that have run, each once."""
 
     def fileno(self) -> int:
-        """Readable when one has run; negative where `submit` runs it at once."""
+        """Returns a descriptor that is readable when a job has run; negative where `submit` runs it at once."""
 
     def drain(self) -> None:
         """What made it readable was seen."""

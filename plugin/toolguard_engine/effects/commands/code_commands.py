@@ -36,7 +36,9 @@ def commands(code: str, language: str) -> tuple[str, ...]:
         for match in found_in(rf"{known.calls}\s{{0,4}}+(?P<open>[(\s\[{{]{{0,4}}+){STRING}", code):
             found.append((match.start(), _command(match, code)))  # noqa: PERF401 - the same list is added to twice
     if known.quotes:
-        found.extend((match.start(), next(g for g in match.groups() if g)) for match in found_in(known.quotes, code))
+        found.extend(
+            (match.start(), next(group for group in match.groups() if group)) for match in found_in(known.quotes, code)
+        )
     return tuple(text for _, text in sorted(found) if text.strip())
 
 
@@ -52,7 +54,7 @@ def _command(match: re.Match[str], code: str) -> str:
         following = _LIST.match(code, at)
         if following is None:
             break
-        words.append(_unescape(next((g for g in following.groups() if g), "")))
+        words.append(_unescape(next((group for group in following.groups() if group), "")))
         at = following.end()
     if words[1:] and _base(words[0]) == _base(words[1]):
         del words[1]  # execl("/bin/sh", "sh", ...): the name passed to the program

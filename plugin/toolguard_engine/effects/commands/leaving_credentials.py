@@ -28,7 +28,7 @@ def exfiltrations(reading: Reading, found: tuple[Effect, ...], where: Where) -> 
     redirected = [
         program
         for program in reading.runs
-        if any(r.kind != "read" and r.target.startswith(SOCKET) for r in program.redirects)
+        if any(redirect.kind != "read" and redirect.target.startswith(SOCKET) for redirect in program.redirects)
     ]
     handed = any(effect.program is not None and line_wrapper(effect.program) for effect in found if effect.kind in _ASKS)
     if not sends and not redirected and not handed:
@@ -37,7 +37,7 @@ def exfiltrations(reading: Reading, found: tuple[Effect, ...], where: Where) -> 
     yield from _exfiltrated_by_xargs(reading, found, where)
     for program in redirected[:MAX_PARTNERS]:
         if "credentials" in _input_flags(program, reading, where) or any(
-            e.program is program and e.place == "credentials" for e in found
+            effect.program is program and effect.place == "credentials" for effect in found
         ):
             yield Effect("exfiltrate", program.redirects[-1].target, "remote", frozenset(), program)
 
@@ -198,7 +198,7 @@ def _input_flags(program: ProgramRun, reading: Reading, where: Where) -> frozens
                 or environment_dumps.shows_secret(other)
                 or any(
                     place(word, where, other.cwd) == "credentials"
-                    for word in (*other.argv[1:16], *(r.target for r in other.redirects))
+                    for word in (*other.argv[1:16], *(redirect.target for redirect in other.redirects))
                     if "/" in word or word.startswith(("~", "."))
                 )
             )
@@ -218,9 +218,13 @@ def _through_file(taker: ProgramRun, sender: ProgramRun, reading: Reading) -> bo
     written.update(redirect.target for redirect in taker.redirects if redirect.kind in ("write", "append"))
     for other in reading.runs:
         if other.pipeline == taker.pipeline:
-            written.update(r.target for r in other.redirects if r.kind in ("write", "append"))
+            written.update(redirect.target for redirect in other.redirects if redirect.kind in ("write", "append"))
     names = {word.rpartition("/")[2] for word in written} - {""}
-    words = [*sender.argv[1:], *(r.target for r in sender.redirects), *((sender.stdin.files) if sender.stdin else ())]
+    words = [
+        *sender.argv[1:],
+        *(redirect.target for redirect in sender.redirects),
+        *((sender.stdin.files) if sender.stdin else ()),
+    ]
     return any(_name(word) in names for word in words)
 
 
@@ -232,7 +236,7 @@ def exfiltrated_by_dns(reading: Reading, found: tuple[Effect, ...]) -> Iterator[
     """DNS names assembled from pieces, beside a program that makes such pieces out of a file."""
     secret = any(effect.place == "credentials" for effect in found)
     if not secret and not any(
-        program.name in _ENCODERS or any(w.startswith("/etc/") for w in program.argv[1:]) for program in reading.runs
+        program.name in _ENCODERS or any(word.startswith("/etc/") for word in program.argv[1:]) for program in reading.runs
     ):
         return
     for program in reading.runs:

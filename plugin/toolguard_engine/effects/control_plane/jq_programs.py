@@ -82,12 +82,12 @@ def _stages(script: str) -> Iterator[str]:
 def _of_stage(stage: str, values: dict[str, Any]) -> Iterator[ChangedSetting]:
     if stage.strip() == ".":
         return
-    if found := _DELETES.fullmatch(stage):
-        yield from (ChangedSetting(_path(each[0]), NOT_KNOWN, UNSET) for each in _ONE_PATH.finditer(found[1]))
-    elif found := _MERGES.fullmatch(stage):
-        yield from merged((), _value(found[1], values))
-    elif found := _ASSIGNS.fullmatch(stage):
-        path, sign, value = _path(found[1]), found[2], _value(found[3], values)
+    if match := _DELETES.fullmatch(stage):
+        yield from (ChangedSetting(_path(each[0]), NOT_KNOWN, UNSET) for each in _ONE_PATH.finditer(match[1]))
+    elif match := _MERGES.fullmatch(stage):
+        yield from merged((), _value(match[1], values))
+    elif match := _ASSIGNS.fullmatch(stage):
+        path, sign, value = _path(match[1]), match[2], _value(match[3], values)
         if sign in ("+=", "*=") and isinstance(value, dict):
             yield from merged(path, value)
         else:

@@ -19,5 +19,5 @@ _TAKES_AWAY = lazy_re.compile(
 
 def takes_away(text: str) -> bool:
     """Whether a text holds a mutation, be it in JSON or not, whose fields delete or hand over something."""
-    found = _MUTATION.search(text, 0, MAX_TEXT)
-    return found is not None and _TAKES_AWAY.search(text, found.end() - 1, MAX_TEXT) is not None
+    match = _MUTATION.search(text, 0, MAX_TEXT)
+    return match is not None and _TAKES_AWAY.search(text, match.end() - 1, MAX_TEXT) is not None

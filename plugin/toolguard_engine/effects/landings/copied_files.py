@@ -185,8 +185,8 @@ _EXPRESSION = lazy_re.compile(r"\s*(?:s|tr|y)([^\w\s])")
 def by_pattern(program: ProgramRun) -> Iterator[Landing]:
     """`mmv 'd/*' '/x/#1'`, `rename 's,d/,/x/,' d/a`, `rename d/ /x/ d/a`: whatever begins like one of the words."""
     for word in program.argv[1:_MAX_WORDS]:
-        found = _EXPRESSION.match(word)
-        for piece in word.split(found[1]) if found and found[1] != "/" else [_NAMED_PART.sub(UNKNOWN, word)]:
+        match = _EXPRESSION.match(word)
+        for piece in word.split(match[1]) if match and match[1] != "/" else [_NAMED_PART.sub(UNKNOWN, word)]:
             if "/" in piece:
                 yield Landing(UNKNOWN, piece if UNKNOWN in piece else piece + UNKNOWN, deep=False)
 

@@ -24,7 +24,7 @@ _MAX_WORDS = 60
 def by_package_manager(program: ProgramRun) -> Iterator[Landing]:
     """`npm install --prefix x`: packages land in `x/node_modules`; `npm create vite x` fills the folder itself."""
     words = program.argv[1:_MAX_WORDS]
-    folders = [found[1] for word in words if (found := _FOLDER.fullmatch(word)) and found[1]]
+    folders = [match[1] for word in words if (match := _FOLDER.fullmatch(word)) and match[1]]
     folders += [value for option, value in pairwise(words) if _FOLDER.fullmatch(option) and "=" not in option]
     verb = next((word for word in words if word in _INSTALLS | _GENERATES), "")
     if verb in _INSTALLS and (folders or not _is_global(program)):

@@ -77,8 +77,8 @@ def last_part(path: str) -> str:
 
 def split_host(word: str) -> tuple[str, str]:
     """The machine and the path that a word names; the machine is empty for this one."""
-    if found := _ADDRESS.fullmatch(word):
-        return found[1], found[2] or "/"
-    if found := _REMOTE.fullmatch(word):
-        return found[1], found[2].removeprefix(":") or "~"
+    if match := _ADDRESS.fullmatch(word):
+        return match[1], match[2] or "/"
+    if match := _REMOTE.fullmatch(word):
+        return match[1], match[2].removeprefix(":") or "~"
     return "", word

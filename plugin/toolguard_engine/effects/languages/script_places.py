@@ -137,11 +137,11 @@ class TokenReader:
         value: Value = ""
         source, at, pattern = token.text, 0, re.compile(fills)
         for _ in range(60):
-            found = pattern.search(source, at)
-            if found is None:
+            match = pattern.search(source, at)
+            if match is None:
                 break
-            value = run.concatenated(value, unescaped(source[at : found.start()], run.syntax.escape))
-            piece, at = self._piece(source, found)
+            value = run.concatenated(value, unescaped(source[at : match.start()], run.syntax.escape))
+            piece, at = self._piece(source, match)
             value = run.concatenated(value, run.text(piece) if piece else "")
         return run.concatenated(value, unescaped(source[at:], run.syntax.escape))
 

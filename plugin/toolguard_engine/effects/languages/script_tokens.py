@@ -161,11 +161,11 @@ class Tokens:
         if char == "/" and syntax.patterns and not self._operand() and (pattern := _PATTERN.match(text, at)):
             self._add("pattern", pattern.group(), False)  # noqa: FBT003 - who asks sets it
             return pattern.end()
-        if char == "<" and syntax.back == "command" and (found := _HERE.match(text, at)):
-            return self._document(found)
-        if char == "<" and syntax is PERL and not self._operand() and (found := _ANGLES.match(text, at)):
-            self._add("string", found[1], False, fills=True)  # noqa: FBT003 - as above
-            return found.end()
+        if char == "<" and syntax.back == "command" and (match := _HERE.match(text, at)):
+            return self._document(match)
+        if char == "<" and syntax is PERL and not self._operand() and (match := _ANGLES.match(text, at)):
+            self._add("string", match[1], False, fills=True)  # noqa: FBT003 - as above
+            return match.end()
         if char == "[" and syntax is LUA and text[at + 1 : at + 2] == "[":
             return self._until("]]", at + 2)
         if char == "@" and syntax is POWERSHELL and text[at + 1 : at + 2] in ("'", '"'):

@@ -113,8 +113,8 @@ def _access_calls(code: str, lowered: str) -> Iterator[str]:
 
 def grants_access(name: str) -> bool:
     """Whether a method of a cloud client changes who may do what."""
-    found = _ACCESS.search(name)
-    return found is not None and found.end() == len(name)
+    match = _ACCESS.search(name)
+    return match is not None and match.end() == len(name)
 
 
 def _chain_before(code: str, at: int) -> str:

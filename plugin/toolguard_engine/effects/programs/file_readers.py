@@ -307,8 +307,8 @@ _BUT_THESE = manual_catalogue.spelled("find", "negates") | {"!", ","}
 
 def _spelled(pattern: str) -> list[str]:
     """The patterns that `*.py[co]` stands for: `*.pyc` and `*.pyo`."""
-    found = _LETTERS.search(pattern[:MAX_PATTERN])
-    return [pattern[: found.start()] + letter + pattern[found.end() :] for letter in found[1]] if found else [pattern]
+    match = _LETTERS.search(pattern[:MAX_PATTERN])
+    return [pattern[: match.start()] + letter + pattern[match.end() :] for letter in match[1]] if match else [pattern]
 
 
 MAX_PATTERN = 256

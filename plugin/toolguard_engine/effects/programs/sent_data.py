@@ -76,4 +76,6 @@ def stdin_flags(program: ProgramRun, where: Where) -> frozenset[str]:
 
 
 def fed(program: ProgramRun) -> bool:
-    return program.stdin is not None or any(r.kind in ("read", "text") and r.fd in ("", "0") for r in program.redirects)
+    return program.stdin is not None or any(
+        redirect.kind in ("read", "text") and redirect.fd in ("", "0") for redirect in program.redirects
+    )

@@ -85,9 +85,9 @@ def _arguments(text: str, at: int) -> tuple[list[str], int]:
             at += 1
         elif text[at] == "#":
             at = (text.find("\n", at) + 1) or len(text)
-        elif found := _CMAKE_WORD.match(text, at):
-            words.append(next(each for each in found.groups() if each is not None).replace('\\"', '"'))
-            at = found.end()
+        elif match := _CMAKE_WORD.match(text, at):
+            words.append(next(each for each in match.groups() if each is not None).replace('\\"', '"'))
+            at = match.end()
         else:
             at += 1
     return words, at

@@ -147,24 +147,24 @@ def _of_lines(text: str) -> Iterator[Value]:
                 continue
             yield Value(block[0], block[2], (" " if folded else "\n").join(block[3]))
             block = None
-        found = _YAML.fullmatch(line.rstrip())
-        if line == "\0" or not line.strip() or line.lstrip()[:1] == "#" or found is None:
+        match = _YAML.fullmatch(line.rstrip())
+        if line == "\0" or not line.strip() or line.lstrip()[:1] == "#" or match is None:
             continue
-        depth = indent + len(found["dashes"])
-        while open_keys and open_keys[-1][0] >= depth and not (found["dashes"] and open_keys[-1][0] == indent):
+        depth = indent + len(match["dashes"])
+        while open_keys and open_keys[-1][0] >= depth and not (match["dashes"] and open_keys[-1][0] == indent):
             open_keys.pop()
-        if found["key"] is None:
+        if match["key"] is None:
             keys = tuple(key for _, key in open_keys)
-            yield from _scalar(found["item"], keys, start + found.start("item") + 1)
+            yield from _scalar(match["item"], keys, start + match.start("item") + 1)
             continue
-        open_keys.append((depth, found["key"].strip("\"' ")))
+        open_keys.append((depth, match["key"].strip("\"' ")))
         keys = tuple(key for _, key in open_keys)
-        value = found["value"] or ""
+        value = match["value"] or ""
         if _BLOCK.fullmatch(value):
             block = (at + 1, indent, keys, [])
             folded = value[:1] == ">"
         elif value:
-            yield from _scalar(value, keys, start + found.start("value") + 1)
+            yield from _scalar(value, keys, start + match.start("value") + 1)
 
 
 _FLOW = lazy_re.compile(
@@ -186,8 +186,8 @@ def _scalar(value: str, keys: tuple[str, ...], at: int) -> Iterator[Value]:
         if len(texts) > 1:
             yield Value(at, keys, _joined(texts))
         return
-    if value[:1] in ("'", '"') and (found := _TEXT.match(value)):
-        yield Value(at, keys, _plain(found) if value[0] == '"' else found[2].replace("''", "'"))
+    if value[:1] in ("'", '"') and (match := _TEXT.match(value)):
+        yield Value(at, keys, _plain(match) if value[0] == '"' else match[2].replace("''", "'"))
         return
     yield Value(at, keys, re.sub(r"\s#.*", "", value))
 

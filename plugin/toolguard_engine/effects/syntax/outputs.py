@@ -175,13 +175,13 @@ _SUBSTITUTES = lazy_re.compile(r"s([/|#,@:])([^\\.*\[\]^$&]*)\1([^\\&]*)\1([g1]?
 def _sed(program: ProgramRun, fed: StdinSource) -> str | None:
     """One substitution of plain text; None for any other script."""
     words = [word for word in program.argv[1:] if word not in ("-e", "-E", "-r", "-u")]
-    found = _SUBSTITUTES.fullmatch(words[0]) if len(words) == 1 else None
-    if fed.text is None or found is None or not found[2] or found[1] in found[2] + found[3]:
+    match = _SUBSTITUTES.fullmatch(words[0]) if len(words) == 1 else None
+    if fed.text is None or match is None or not match[2] or match[1] in match[2] + match[3]:
         return None
-    count = -1 if found[4] == "g" else 1
-    if count < 0 and fed.text.count(found[2]) * len(found[3]) > MAX_TEXT:
+    count = -1 if match[4] == "g" else 1
+    if count < 0 and fed.text.count(match[2]) * len(match[3]) > MAX_TEXT:
         return None
-    return "\n".join(line.replace(found[2], found[3], count) for line in fed.text.split("\n"))
+    return "\n".join(line.replace(match[2], match[3], count) for line in fed.text.split("\n"))
 
 
 def _cut(program: ProgramRun, fed: StdinSource) -> str | None:
@@ -190,12 +190,12 @@ def _cut(program: ProgramRun, fed: StdinSource) -> str | None:
     if fed.text is None:
         return None
     lines = fed.text.split("\n")
-    if found := re.fullmatch(r"-[cb](\d{1,3})-", options):
-        return "\n".join(line[max(int(found[1]), 1) - 1 :] for line in lines)
-    if found := re.fullmatch(r"-d(.)-f(\d{1,2})(-?)", options):
-        at = max(int(found[2]), 1) - 1
-        rows = [line.split(found[1]) for line in lines]
-        return "\n".join(found[1].join(row[at:] if found[3] else row[at : at + 1]) for row in rows)
+    if match := re.fullmatch(r"-[cb](\d{1,3})-", options):
+        return "\n".join(line[max(int(match[1]), 1) - 1 :] for line in lines)
+    if match := re.fullmatch(r"-d(.)-f(\d{1,2})(-?)", options):
+        at = max(int(match[2]), 1) - 1
+        rows = [line.split(match[1]) for line in lines]
+        return "\n".join(match[1].join(row[at:] if match[3] else row[at : at + 1]) for row in rows)
     return None
 
 

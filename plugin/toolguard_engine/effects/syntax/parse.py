@@ -365,8 +365,8 @@ class _Reader(PartReader):
         else:
             name = self._next_word(depth)
             group.name = name if isinstance(name, str) else ""
-            if found := _IN.match(self.text, self.at):
-                self.at = found.end()
+            if match := _IN.match(self.text, self.at):
+                self.at = match.end()
                 while (token := TOKEN.match(self.text, self.at)) and token.lastgroup in (
                     "word",
                     "single",
@@ -389,8 +389,8 @@ class _Reader(PartReader):
 
     def _case(self, group: Group, depth: int) -> None:
         group.words = [self._next_word(depth)]
-        if found := _IN.match(self.text, self.at):
-            self.at = found.end()
+        if match := _IN.match(self.text, self.at):
+            self.at = match.end()
         while True:
             self.work.spend(SIMPLE)
             pattern = _CASE_PATTERN.match(self.text, self.at)

@@ -85,12 +85,12 @@ def _lines(below: str) -> Iterator[tuple[str, str]]:
     key, indent = "", -1
     value: list[str] = []
     for line in below.split("\n"):
-        found = _LINE.match(line)
-        if found is not None and (indent < 0 or len(found["indent"]) <= indent):
+        match = _LINE.match(line)
+        if match is not None and (indent < 0 or len(match["indent"]) <= indent):
             if key:
                 yield key, _plain("\n".join(value))
-            indent, key = len(found["indent"]), found["key"]
-            given = _COMMENT.sub("", found["value"] or "").strip()
+            indent, key = len(match["indent"]), match["key"]
+            given = _COMMENT.sub("", match["value"] or "").strip()
             value = [] if _BLOCK.fullmatch(given) or not given else [given]
         elif key:
             value.append(line.strip().removeprefix("- "))

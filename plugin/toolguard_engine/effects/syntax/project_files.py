@@ -96,15 +96,15 @@ def makefile(text: str) -> Rules:
         plain = line.strip()
         if not plain or plain.startswith("#"):
             continue
-        if found := _MAKE_TAKES.match(plain):
-            rules.taken += _named(found[1], rules.variables)
-        elif found := _MAKE_SETS.fullmatch(plain):
-            rules.variables[found[1]] = _shell_text(found[2])
-            if "$(shell " in found[2] or "!=" in plain[: len(found[1]) + 4]:
-                rules.always.append((at, f": {_shell_text(found[2])}" if "$(shell " in found[2] else found[2]))
-        elif found := _MAKE_RULE.match(plain):
-            current = found[1].split()
-            _enter(rules, current, found[2].split(), at, _recipe(found[3] or ""))
+        if match := _MAKE_TAKES.match(plain):
+            rules.taken += _named(match[1], rules.variables)
+        elif match := _MAKE_SETS.fullmatch(plain):
+            rules.variables[match[1]] = _shell_text(match[2])
+            if "$(shell " in match[2] or "!=" in plain[: len(match[1]) + 4]:
+                rules.always.append((at, f": {_shell_text(match[2])}" if "$(shell " in match[2] else match[2]))
+        elif match := _MAKE_RULE.match(plain):
+            current = match[1].split()
+            _enter(rules, current, match[2].split(), at, _recipe(match[3] or ""))
         elif "$(shell " in plain:
             rules.always.append((at, f": {_shell_text(plain)}"))
     return rules
@@ -150,16 +150,16 @@ def justfile(text: str) -> Rules:
         if line[:1] in (" ", "\t"):
             if command := line.strip().lstrip("@-"):
                 _add_command(rules, current, at, re.sub(r"\{\{\s*(\w+)\s*\}\}", r"${\1}", command))
-        elif found := _JUST_ALIAS.match(line):
-            _enter(rules, [found[1]], [found[2]], at)
-        elif found := _JUST_TAKES.match(line):
-            rules.taken.append(found[1])
-        elif found := _MAKE_SETS.fullmatch(line.replace(":=", "=", 1)) if ":=" in line else None:
-            rules.variables[found[1]] = found[2].strip("'\"")
-            rules.always += [(at, found[2].strip("` "))] if found[2][:1] == "`" else []
-        elif found := _JUST_RULE.match(line):
-            current = [found[1]]
-            _enter(rules, current, found[2].split(), at)
+        elif match := _JUST_ALIAS.match(line):
+            _enter(rules, [match[1]], [match[2]], at)
+        elif match := _JUST_TAKES.match(line):
+            rules.taken.append(match[1])
+        elif match := _MAKE_SETS.fullmatch(line.replace(":=", "=", 1)) if ":=" in line else None:
+            rules.variables[match[1]] = match[2].strip("'\"")
+            rules.always += [(at, match[2].strip("` "))] if match[2][:1] == "`" else []
+        elif match := _JUST_RULE.match(line):
+            current = [match[1]]
+            _enter(rules, current, match[2].split(), at)
     rules.runs = {name: _script(lines) for name, lines in rules.runs.items()}
     return rules
 
@@ -242,4 +242,4 @@ _CRON = lazy_re.compile(r"\s*(?:@\w{4,8}|(?:[\d*,/LW#?a-zA-Z-]{1,60}\s{1,9}){5})
 
 
 def crontab(text: str) -> Lines:
-    return [(at, found[1]) for at, line in _lines(text, joined=False) if (found := _CRON.fullmatch(line))]
+    return [(at, match[1]) for at, line in _lines(text, joined=False) if (match := _CRON.fullmatch(line))]

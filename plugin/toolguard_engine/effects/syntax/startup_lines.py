@@ -89,10 +89,10 @@ _NAMES = frozenset(["alias", "cd", "exit", "fg", "history", "jobs", "kill", "rea
 
 def _shadows(line: str) -> bool:
     """Whether a program of this name would be another one from now on."""
-    found = _ALIAS.match(line)
-    if not found or (name := found[1]) not in _NAMES:
+    match = _ALIAS.match(line)
+    if not match or (name := match[1]) not in _NAMES:
         return False
-    return name in _GUARDED or (name != found[2] and found[2] not in _ALIKE.get(name, ()))
+    return name in _GUARDED or (name != match[2] and match[2] not in _ALIKE.get(name, ()))
 
 
 _GUARDED = frozenset(

@@ -28,8 +28,8 @@ def named(program: ProgramRun) -> Iterator[str]:
     """The files that options name."""
     words = iter(program.argv[1:_MAX_WORDS])
     for word in words:
-        if found := _OPTION.fullmatch(word):
-            yield found["value"] or found["joined"] or next(words, "")
+        if match := _OPTION.fullmatch(word):
+            yield match["value"] or match["joined"] or next(words, "")
 
 
 def taken_in(texts: Iterable[str]) -> list[str]:

@@ -49,23 +49,23 @@ _MAX_MODIFIERS = 6
 
 def vim_command(command: str) -> str:
     """What a command of vim or ex runs."""
-    if found := _VIM_FILE.match(command):
-        return f"{_VIM_LANGUAGES[found[1][:2]].split()[0]} {quote(found[2])}"
-    if found := _VIM_CODE.match(command):
-        return f"{_VIM_LANGUAGES[found[1][:2]]} {quote(found[2])}"
-    if found := _VIM_SHELL.match(command):
-        return found[1] if "shell" in command[found.end() :] else ""
-    if found := _VIM_SCRIPT.match(command):
-        return f"vim -S {quote(found[1])}"
-    if found := _VIM_WRITES.match(command):
-        return f"true >> {found[1] or found[2]}"
+    if match := _VIM_FILE.match(command):
+        return f"{_VIM_LANGUAGES[match[1][:2]].split()[0]} {quote(match[2])}"
+    if match := _VIM_CODE.match(command):
+        return f"{_VIM_LANGUAGES[match[1][:2]]} {quote(match[2])}"
+    if match := _VIM_SHELL.match(command):
+        return match[1] if "shell" in command[match.end() :] else ""
+    if match := _VIM_SCRIPT.match(command):
+        return f"vim -S {quote(match[1])}"
+    if match := _VIM_WRITES.match(command):
+        return f"true >> {match[1] or match[2]}"
     if command.lstrip(": ").startswith("!"):
         return command.lstrip(": !")
     command = command.replace("$HOME . '/", "'~/").replace('$HOME . "/', '"~/').replace("$HOME.'/", "'~/")
-    if found := _VIM_DELETES.search(command):
-        return f"rm {'-r ' if 'r' in found[2].rpartition(',')[2] else ''}{found[1]}"
-    found = _VIM_RUNS.search(command)
-    return str(found[1] or found[2]) if found else ""
+    if match := _VIM_DELETES.search(command):
+        return f"rm {'-r ' if 'r' in match[2].rpartition(',')[2] else ''}{match[1]}"
+    match = _VIM_RUNS.search(command)
+    return str(match[1] or match[2]) if match else ""
 
 
 def vim(text: str) -> Lines:
@@ -75,11 +75,11 @@ def vim(text: str) -> Lines:
         if line[:1] in ('"', ""):
             return ""
         for pattern in (_VIM_MODIFIER, _VIM_EVENT, *(_VIM_MODIFIER,) * _MAX_MODIFIERS):
-            if found := pattern.match(line):
-                line = line[found.end() :]
+            if match := pattern.match(line):
+                line = line[match.end() :]
         line = line.strip("\"'") if line[:1] in "\"'" else line
-        if found := _VIM_FILTER.match(line):
-            line = line[found.end() - 1 :]
+        if match := _VIM_FILTER.match(line):
+            line = line[match.end() - 1 :]
         return vim_command(line)
 
     blocks = [
@@ -97,14 +97,14 @@ def gdb(text: str) -> Lines:
     """Also of `lldb`."""
 
     def of_line(line: str) -> str:
-        if found := re.match(r"command script import\s{1,4}(\S{1,400})", line):
-            return f"python3 {quote(found[1])}"
-        if found := re.match(r"(?:source|so|command source)\s{1,4}(?:-\w\s{1,4}){0,3}(\S{1,400})", line):
-            return f"gdb -x {quote(found[1])}"
-        if found := re.match(r"(?:!|shell\s|platform shell\s|pipe\s.{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.+)", line):
-            return found[1]
-        found = re.match(r"(?:python|py|pi|script|python-interactive)\s{1,4}(?:--\s{1,4})?(.+)", line)
-        return f"python3 -c {quote(found[1])}" if found else ""
+        if match := re.match(r"command script import\s{1,4}(\S{1,400})", line):
+            return f"python3 {quote(match[1])}"
+        if match := re.match(r"(?:source|so|command source)\s{1,4}(?:-\w\s{1,4}){0,3}(\S{1,400})", line):
+            return f"gdb -x {quote(match[1])}"
+        if match := re.match(r"(?:!|shell\s|platform shell\s|pipe\s.{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.+)", line):
+            return match[1]
+        match = re.match(r"(?:python|py|pi|script|python-interactive)\s{1,4}(?:--\s{1,4})?(.+)", line)
+        return f"python3 -c {quote(match[1])}" if match else ""
 
     return _by_line(text, of_line) + _blocks(text, r"(?:python|py|script)", "end", "python3 -c")
 
@@ -127,8 +127,8 @@ def _with(pattern: re.Pattern[str]) -> OfLine:
     """What a pattern finds at the beginning of a line."""
 
     def of_line(line: str) -> str:
-        found = pattern.match(line)
-        return str(found[1]) if found else ""
+        match = pattern.match(line)
+        return str(match[1]) if match else ""
 
     return of_line
 
@@ -162,10 +162,10 @@ def tmux(text: str) -> Lines:
 
     def of_line(line: str) -> str:
         line = re.sub(r"^(?:bind(?:-key)?|set-hook)\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}\S{1,60}\s{1,4}", "", line)
-        if found := re.match(
+        if match := re.match(
             r"(?:set(?:-option)?)\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}default-(?:command|shell)\s{1,4}(.+)", line
         ):
-            return found[1].strip("'\"")
+            return match[1].strip("'\"")
         return f"tmux {line}" if re.match(r"(?:run|if|new|split|respawn|source|pipe)[\w-]{0,20}\s", line) else ""
 
     return _by_line(text, of_line)
@@ -194,12 +194,12 @@ def ssh(text: str) -> Lines:
     """A configuration of OpenSSH. What runs on the other machine is not meant."""
 
     def of_line(line: str) -> str:
-        if found := re.search(r"(?i)^match\b.{0,200}?\bexec[\s=]{1,4}(?:\"([^\"]{1,60000})\"|(\S{1,400}))", line):
-            return str(found[1] or found[2])
-        found = _SSH.match(line)
-        if not found or found[2].strip("\"' ").lower() == "none":
+        if match := re.search(r"(?i)^match\b.{0,200}?\bexec[\s=]{1,4}(?:\"([^\"]{1,60000})\"|(\S{1,400}))", line):
+            return str(match[1] or match[2])
+        match = _SSH.match(line)
+        if not match or match[2].strip("\"' ").lower() == "none":
             return ""
-        name, value = found[1].lower(), found[2].strip()
+        name, value = match[1].lower(), match[2].strip()
         if name == "include":
             return f"ssh -F {value if value.startswith(('/', '~')) else '~/.ssh/' + value} host"
         if name in ("proxycommand", "localcommand", "knownhostscommand"):

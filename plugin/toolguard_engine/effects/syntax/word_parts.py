@@ -139,10 +139,10 @@ class WordReader:
         parts: list[Part] = []
         text, end = self.text, len(self.text)
         while self.at < end:
-            found = plain.match(text, self.at)
-            if found:
-                self.at = found.end()
-                parts.append(Literal(found[0], quoted=True))
+            match = plain.match(text, self.at)
+            if match:
+                self.at = match.end()
+                parts.append(Literal(match[0], quoted=True))
                 continue
             sign = text[self.at]
             if sign == close:
@@ -187,10 +187,10 @@ class WordReader:
         if sign == "{":
             return [self._parameter(at + 1, depth, quoted=quoted)]
         if sign == "'" and not quoted:
-            found = _ANSI.match(text, at)
-            assert found is not None  # noqa: S101 - the text begins with the quote
-            self.at = found.end()
-            return [Literal(escaped(found[1]), quoted=True)]
+            match = _ANSI.match(text, at)
+            assert match is not None  # noqa: S101 - the text begins with the quote
+            self.at = match.end()
+            return [Literal(escaped(match[1]), quoted=True)]
         if sign == '"' and not quoted:
             self.at = at + 1
             return self.quoted_parts(_IN_DOUBLE, '"', depth)
@@ -207,24 +207,24 @@ class WordReader:
         if depth > MAX_DEPTH:
             self.flaws.add("deep")
             raise Enough
-        found = _PARAMETER.match(self.text, at)
-        if found is None:
+        match = _PARAMETER.match(self.text, at)
+        if match is None:
             self.flaws.add("broken")
             self.at = at
             return Literal("${", quoted=True)
-        self.at = found.end()
+        self.at = match.end()
         parts = self.quoted_parts(_IN_QUOTED_BRACES if quoted else _IN_BRACES, "}", depth + 1)
-        operator = found[4] or ""
-        if found[3] and DYNAMIC.search(found[3]):  # subscripts can run commands
-            inner = self._inner(found[3], depth)
+        operator = match[4] or ""
+        if match[3] and DYNAMIC.search(match[3]):  # subscripts can run commands
+            inner = self._inner(match[3], depth)
             parts += [] if isinstance(inner, str) else list(inner)
             operator = operator or "["
         operand = word_of(parts)
-        name = found[2] + (found[3] if found[3] and found[3][1:-1].isdigit() else "")
-        if found[1] == "#":
+        name = match[2] + (match[3] if match[3] and match[3][1:-1].isdigit() else "")
+        if match[1] == "#":
             operator = "len"
-        every = "[@]" in found[0]
-        return Variable(("!" if found[1] == "!" else "") + name, quoted and not every, operator, operand)
+        every = "[@]" in match[0]
+        return Variable(("!" if match[1] == "!" else "") + name, quoted and not every, operator, operand)
 
     def _arithmetic_end(self, at: int) -> int:
         """The end of a `((...))` whose content begins at `at`; 0 if it is something else."""
@@ -245,12 +245,12 @@ class WordReader:
 
     def _backticks(self, depth: int, *, quoted: bool) -> Part:
         self._count()
-        found = _TO_BACKTICK.match(self.text, self.at + 1)
-        assert found is not None  # noqa: S101 - it always matches
-        if not found[2]:
+        match = _TO_BACKTICK.match(self.text, self.at + 1)
+        assert match is not None  # noqa: S101 - it always matches
+        if not match[2]:
             self.flaws.add("broken")
-        self.at = max(found.end(), self.at + 1)
-        inner = _BACKTICK_ESCAPES.sub(r"\1", found[1])
+        self.at = max(match.end(), self.at + 1)
+        inner = _BACKTICK_ESCAPES.sub(r"\1", match[1])
         self.work.spend(2 + len(inner) / 64)
         reader = type(self)(inner, self.work)
         reader.commands = self.commands

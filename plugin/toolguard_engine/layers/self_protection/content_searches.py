@@ -41,7 +41,7 @@ class SearchRequest(Struct, frozen=True):
 
     @property
     def lax(self) -> bool:
-        """Whether a random line may match."""
+        """Whether the patterns may match a line with any text."""
         return self.inverted or not self.patterns or not all(_literals(each, self.fixed) for each in self.patterns)
 
     def may_open(self, names: list[str]) -> bool:

@@ -67,7 +67,7 @@ class DecisionFilter(NamedTuple):
 
     @property
     def rare(self) -> bool:
-        """Whether no index finds them."""
+        """Whether the filter asks for a column that has no index."""
         return bool(self.agent or self.code or self.nonce or self.text)
 
 

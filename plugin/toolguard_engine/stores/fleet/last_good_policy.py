@@ -75,7 +75,10 @@ class LastGoodPolicy:
         return tuple(stamp_of(path) for path in (self.path, self._trust / ALLOWED, self._trust / REVOKED))
 
     def load(self) -> SignedPolicy | None:
-        """None if none was ever accepted here. Raises `PolicyRefusedError` for one that does not count, and `StoreError`."""
+        """Returns the policy that was accepted last, None if none was.
+
+        Raises `PolicyRefusedError` for one that does not count, and `StoreError`.
+        """
         kept = self._read()
         return None if kept is None else self._verified(kept)
 

@@ -56,8 +56,8 @@ _MODE = lazy_re.compile(r"\s*(\+?[<>]{1,2}|\|)?\s*(.*?)\s*(\|?)\s*\Z", re.DOTALL
 
 def _mode_and_path(word: str) -> tuple[str, str]:
     """The two parts of `">$path"`, `"cmd |"`."""
-    found = _MODE.match(word)
-    sign, path, after = (found[1] or "", found[2], found[3]) if found else ("", word, "")
+    match = _MODE.match(word)
+    sign, path, after = (match[1] or "", match[2], match[3]) if match else ("", word, "")
     return "|" if sign == "|" or after else sign or "<", path
 
 

@@ -180,7 +180,7 @@ def _on_variables(code: PythonCalling, _: Unknown, name: str, given: Arguments) 
 
 
 def _on_process(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
-    """Text for the program's standard input."""
+    """A method of a process, which may get text as its standard input."""
     handed = given.at(0, "input")
     if name in ("communicate", ".stdin.write") and is_known(handed):
         code.add(deeds.run(shlex.split(value.text) if "'" in value.text else value.text.split(), feed(handed)))
