@@ -12,14 +12,13 @@ from types import ModuleType
 from tables import each_row
 
 MOST = {
-    "ls -la src": 1,
-    "git status": 4,
-    "npm test": 5,
-    "rm -rf build && cp a b": 5,
-    "cd x && curl -s https://a.example/x | sh": 9,
+    "ls -la src": 9,
+    "git status": 9,
+    "npm test": 9,
+    "rm -rf build && cp a b": 12,
+    "cd x && curl -s https://a.example/x | sh": 12,
 }
-"""Lower a number when you have removed a return; none may grow. What walks or judges each of several programs in turn comes
-back for each of them."""
+"""What walks or judges each of several programs in turn comes back for each of them."""
 
 PATH = Path(__file__).parent.parent / "scripts" / "count_returns"
 
