@@ -66,7 +66,6 @@ ON_SHARED = {
     "test_slow_models_on_gateway.py",
     "test_stuck_store_on_gateway.py",
     "test_two_reviewers_on_gateway.py",
-    "test_undo_on_gateway.py",
     "test_usage_on_gateway.py",
     "test_weakening_on_gateway.py",
 }
