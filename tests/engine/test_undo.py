@@ -28,6 +28,7 @@ from toolguard_engine.stores.undo import undo_restoring, undo_saving
 from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_folder import UndoFolder
 from toolguard_engine.stores.undo.undo_restoring import RestoreStep
+from toolguard_engine.stores.undo.undo_saving import UndoSaving
 from toolguard_engine.wire import messages
 
 NOW = datetime(2026, 9, 6, 12, 0, tzinfo=UTC)
@@ -64,6 +65,9 @@ COMMANDS = (
     "mv notes.txt docs/b.md",
     "mv docs papers",
     "mv -f docs/*.md .",
+    "mv docs old; mv src docs",
+    "mv notes.txt x.txt; mv x.txt y.txt",
+    "mv notes.txt /dev/shm/toolguard-undo-test; rm /dev/shm/toolguard-undo-test",
     "python3 -c 'import os; os.remove(\"notes.txt\")'",
     'python3 -c \'open("notes.txt", "w").write("x")\'',
 )
@@ -157,7 +161,8 @@ def test_file_tools_are_undone(desk: Desk) -> None:
     notes = desk.work / "notes.txt"
     desk.asks("write", path=str(notes), content="all new")
     notes.write_text("all new")
-    assert desk.asks("write", path=str(desk.work / "docs/a.md"), content="x")[0][0] == "undo.saved"
+    assert desk.asks("write", path=str(desk.work / "docs/a.md"), content="x") == []
+    assert len(desk.folder.entries()) == 2
     entry = next(each for each in desk.folder.entries() if each.cause.call == "c1")
     undo_restoring.restore(desk.folder, entry, LATER)
     assert notes.read_text() == "a\nb\n"
@@ -213,7 +218,8 @@ def test_what_git_has_is_not_saved(desk: Desk) -> None:
     os.utime(index, (old, old))  # Git itself would not trust a file that was written in the same moment
     assert desk.asks("exec", command="echo x > notes.txt") == []
     (desk.work / "notes.txt").write_text("changed since")
-    assert [code for code, _ in desk.asks("exec", command="echo x > notes.txt")] == ["undo.saved"]
+    desk.asks("exec", command="echo x > notes.txt")
+    assert len(desk.folder.entries()) == 1
 
 
 def test_nothing_is_saved_if_it_is_switched_off(tmp_path: Path) -> None:
@@ -223,7 +229,7 @@ def test_nothing_is_saved_if_it_is_switched_off(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_hangs_delays_no_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The call is told that nothing could be saved, and the next one does not wait at all."""
+    """The audit log says that nothing could be saved, and the next call does not wait at all."""
     desk = Desk(tmp_path, wait=0)
     goes_on, begun = threading.Event(), threading.Event()
     save = UndoFolder.save
@@ -243,15 +249,17 @@ def test_a_disk_that_hangs_delays_no_call(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_saved_after_the_call_may_have_begun_is_not_kept(desk: Desk) -> None:
-    times = iter([False, False, True])
-    changes = (
-        ReplacedContent("replaced", str(desk.work / "notes.txt")),
-        ReplacedContent("replaced", str(desk.work / "other.txt")),
-    )
-    entry = desk.folder.save(CAUSE, lambda saving: saving.save(changes), lambda _: False, lambda: next(times, True))
+    changes = tuple(ReplacedContent("replaced", str(desk.work / name)) for name in ("notes.txt", "other.txt"))
+    begun: list[UndoSaving] = []
+
+    def fill(saving: UndoSaving) -> None:
+        begun.append(saving)
+        saving.save(changes)
+
+    entry = desk.folder.save(CAUSE, fill, lambda _: False, lambda: bool(begun and begun[0].paths))
     assert [Path(each.path).name for each in entry.paths] == ["notes.txt"]
     assert entry.left_out != ()
-    assert sorted(each.name for each in (desk.folder.path / entry.id).iterdir()) == ["0", "entry.json"]
+    assert sorted(each.name for each in (desk.folder.path / entry.id).iterdir()) == ["1", "entry.json"]
 
 
 def test_limits_leave_out_what_is_too_large(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,6 +275,103 @@ def test_limits_leave_out_what_is_too_large(desk: Desk, monkeypatch: pytest.Monk
     )
     assert len(entry.paths) == 2
     assert entry.left_out != ()
+
+
+def test_a_name_that_looks_like_a_pattern_is_a_name(desk: Desk) -> None:
+    for name in ("[id]", "i"):
+        (desk.work / name).write_text(name)
+    desk.asks("write", path=str(desk.work / "[id]"), content="new")
+    [entry] = desk.folder.entries()
+    assert [Path(each.path).name for each in entry.paths] == ["[id]"]
+
+
+def test_credentials_behind_a_link_are_not_saved(tmp_path: Path) -> None:
+    real = tmp_path / "disk/ada"
+    real.mkdir(parents=True)
+    (tmp_path / "home").symlink_to(real)
+    desk = Desk(tmp_path / "home")
+    (real / ".aws").mkdir()
+    (real / ".aws/credentials").write_text("secret")
+    (real / "work/server.key").write_text("secret")
+    desk.asks("exec", command="rm -rf ~/* ~/.aws")
+    [entry] = desk.folder.entries()
+    names = {Path(each.path).name for each in entry.paths}
+    assert "notes.txt" in names
+    assert not names & {"credentials", "server.key", "entry.json"}
+
+
+def test_one_name_or_one_folder_that_cannot_be_saved_hides_no_other(desk: Desk) -> None:
+    odd = os.fsencode(desk.work / "docs") + b"/caf\xe9"
+    Path(os.fsdecode(odd)).write_text("x")
+    deep = desk.work / "docs" / "/".join("d" * 150)
+    deep.mkdir(parents=True)
+    changes = (ReplacedContent("removed", str(desk.work / "docs")), ReplacedContent("removed", str(desk.work / "notes.txt")))
+    entry = desk.folder.save(CAUSE, lambda saving: saving.save(changes), lambda _: False)
+    assert {"a.md", "c", "notes.txt"} <= {Path(each.path).name for each in entry.paths}
+    assert len(entry.left_out) == 2
+
+
+def test_one_call_does_not_push_out_all_others(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("12345")
+    (tmp_path / "large").write_bytes(b"x" * 100_000)
+    folder = UndoFolder(tmp_path / "state", max_bytes=100_000, days=1)
+    for at, name in ((1.0, "file"), (2.0, "large")):
+        change = ReplacedContent("removed", str(tmp_path / name))
+        folder.save(UndoCause(at), lambda saving, change=change: saving.save((change,)), lambda _: False)
+    folder.prune(3.0)
+    assert [each.cause.at for each in folder.entries()] == [1.0]
+
+
+def test_a_file_that_was_not_removed_and_then_changed_is_not_restored_as_what_it_was(desk: Desk) -> None:
+    """The second name of a file shows what is written into it later."""
+    desk.asks("exec", command="rm notes.txt")
+    with (desk.work / "notes.txt").open("r+") as file:
+        file.write("changed since")
+    (desk.work / "notes.txt").rename(desk.work / "elsewhere.txt")
+    [entry] = desk.folder.entries()
+    done = undo_restoring.restore(desk.folder, entry, LATER)
+    assert (done.done, len(done.failed)) == (0, 1)
+
+
+def test_nothing_gets_the_right_to_run_as_its_owner(desk: Desk) -> None:
+    (desk.work / "notes.txt").chmod(0o4755)
+    desk.runs("rm notes.txt")
+    [entry] = desk.folder.entries()
+    undo_restoring.restore(desk.folder, entry, LATER)
+    assert (desk.work / "notes.txt").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_large_restore_can_be_undone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.runs("rm -rf docs")
+    [entry] = desk.folder.entries()
+    first = undo_restoring.restore(desk.folder, entry, LATER)
+    again = next(each for each in desk.folder.entries() if each.id == first.undo)
+    monkeypatch.setattr(undo_saving, "MAX_COPIED", 0)
+    assert undo_restoring.restore(desk.folder, again, LATER + 1).failed == ()
+    assert not (desk.work / "docs").exists()
+
+
+def test_the_audit_log_says_what_is_not_saved(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(undo_saving, "MAX_COPIED", 4)
+    monkeypatch.setattr(system_calls, "NAME", "none")
+    [(code, reason)] = desk.asks("exec", command="echo x > notes.txt; echo y > other.txt")
+    [entry] = desk.folder.entries()
+    assert (code, entry.id in reason, "other.txt" in reason) == ("undo.partial", True, True)
+
+
+def test_a_fault_in_saving_changes_no_verdict(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk.saver, "before", lambda *_: 1 / 0)
+    [(code, reason)] = desk.asks("exec", command="rm notes.txt")
+    assert (code, "ZeroDivisionError" in reason) == ("undo.skipped", True)
+
+
+def test_what_is_too_old_goes_when_the_engine_begins(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.folder.save(CAUSE, lambda saving: saving.present(str(desk.work / "notes.txt")), lambda _: False)
+    saver = UndoSaver(60)
+    saver.begin(desk.state, UndoConfig(enabled=False), str(desk.home))
+    while desk.folder.entries():
+        pass
 
 
 def test_a_file_with_another_name_is_copied(desk: Desk) -> None:
@@ -302,7 +407,7 @@ def test_what_cannot_come_back_is_said(desk: Desk) -> None:
 
 def test_old_entries_and_those_that_are_too_much_go(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("12345")
-    folder = UndoFolder(tmp_path / "state", max_bytes=12, days=1)
+    folder = UndoFolder(tmp_path / "state", max_bytes=50_000, days=1)
     changes = (ReplacedContent("replaced", str(tmp_path / "file")),)
     for at in (1.0, 2.0, 3.0):
         folder.save(UndoCause(at), lambda saving: saving.save(changes), lambda _: False)

@@ -279,4 +279,5 @@ def counting(
 
 
 def audit(home: Home) -> list[dict[str, Any]]:
-    return list(AuditLog(home.state_dir).events())
+    """The audit log, but for lines that say what a machine was too busy to save for undo."""
+    return [line for line in AuditLog(home.state_dir).events() if not line.get("code", "").startswith("undo.")]

@@ -89,7 +89,7 @@ def _folder(places: Places) -> UndoFolder:
 
 def _found(entries: list[UndoEntry], call: str) -> UndoEntry:
     """Raises `UserError`."""
-    found = [each for each in entries if each.id == call or (call and each.cause.call == call)]
+    found = [each for each in entries if each.id == call] or [each for each in entries if each.cause.call == call]
     if not found and len(call) >= SHORTEST:
         found = [each for each in entries if each.id.startswith(call)]
     if len(found) == 1:
@@ -140,7 +140,7 @@ def _restored(places: Places, folder: UndoFolder, entry: UndoEntry) -> Result:
         done = undo_restoring.restore(folder, entry, time.time())
     except OSError as error:
         raise UserError(
-            f"nothing was changed: {error.strerror or error}", "make room on the disk, then try again"
+            f"nothing was changed: {error.strerror or error}", f"see toolguard undo {entry.id} --dry-run"
         ) from error
     kept = f"; toolguard undo {done.undo} undoes this" if done.undo else ""
     lines = [Line("ok", f"{done.done} of {done.done + len(done.failed)} restored{kept}")] if done.done else []

@@ -7,8 +7,11 @@ earlier call, nothing is waited for at all.
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -16,17 +19,23 @@ from msgspec import Struct
 
 from toolguard_engine.config.undo_settings import UndoConfig
 from toolguard_engine.effects.calls.replaced_content import ReplacedContent
-from toolguard_engine.effects.facts.place_names import ARTEFACTS
+from toolguard_engine.effects.facts.place_names import is_secret_name
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.model.call import Call
 from toolguard_engine.server import git_index
 from toolguard_engine.stores import atomic
+from toolguard_engine.stores.atomic import OUR_FOLDER
+from toolguard_engine.stores.state_files import UNDO
 from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_folder import UndoFolder
 
 WAIT = 0.05
+MAX_LOOKED_UP = 20
+"""Files that are looked up in the index of Git, which may be large."""
+
+_NEVER = frozenset({"credentials", "artefact", "device", "null"})
 BUSY = "the files of an earlier call are still being saved"
-LATE = f"saving it took longer than {WAIT * 1000:.0f} ms; what was not saved by then cannot be undone"
+LATE = f"saving it took longer than {WAIT * 1000:.0f} ms"
 
 
 class Saved(Struct, frozen=True):
@@ -56,14 +65,22 @@ class UndoSaver:
         self._folder: UndoFolder | None = None
         self._where = Where()
         self._own = ""
-        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | UndoFolder] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: _Job | None = None
 
     def begin(self, state_dir: Path, config: UndoConfig, home: str) -> None:
         """Saves into this state directory from now on, unless the settings switch it off."""
         self._folder = UndoFolder(state_dir, config.max_megabytes * 1_000_000, config.days) if config.enabled else None
-        self._where, self._own = Where(home, state_dir=str(state_dir)), str(atomic.own_folder(state_dir))
+        state = Path(os.path.realpath(state_dir))
+        self._where, self._own = Where(os.path.realpath(home), state_dir=str(state)), str(atomic.own_folder(state))
+        if self._folder is not None or state.joinpath(OUR_FOLDER, UNDO).is_dir():
+            self._tidy(UndoFolder(state_dir, config.max_megabytes * 1_000_000, config.days))
+
+    def _tidy(self, folder: UndoFolder) -> None:
+        """Removes what is too old, also where nothing more is saved."""
+        if self._has_thread():
+            self._jobs.put(folder)
 
     @property
     def is_on(self) -> bool:
@@ -100,7 +117,11 @@ class UndoSaver:
 
     def _run(self) -> None:
         while True:
-            job, folder = self._jobs.get(), self._folder
+            job = self._jobs.get()
+            if isinstance(job, UndoFolder):
+                self._prune(job, time.time())
+                continue
+            folder = self._folder
             try:
                 if folder is not None:
                     job.entry = self._saved(job, folder)
@@ -108,22 +129,22 @@ class UndoSaver:
                 job.error = f"it could not be saved: {error}"
             finally:
                 job.done.set()
-            try:
-                if folder is not None:
-                    folder.prune(job.cause.at)
-            except Exception:  # noqa: BLE001, S110 - tried again with the next call
-                pass
+            if folder is not None and self._jobs.empty():
+                self._prune(folder, job.cause.at)
+
+    @staticmethod
+    def _prune(folder: UndoFolder, now: float) -> None:
+        with suppress(Exception):  # tried again with the next call
+            folder.prune(now)
 
     def _saved(self, job: _Job, folder: UndoFolder) -> UndoEntry:
-        changes = tuple(each for each in job.changes if not _is_in_git(each))
+        changes = job.changes
+        if len(changes) <= MAX_LOOKED_UP and all(each.way == "replaced" for each in changes):
+            changes = tuple(each for each in changes if not git_index.is_committed(each.path))
         return folder.save(job.cause, lambda saving: saving.save(changes), self._is_left_out, lambda: job.is_over)
 
     def _is_left_out(self, path: str) -> bool:
-        """Credentials, the guard's own files, and what can be built again."""
-        is_own = path == self._own or path.startswith(f"{self._own}/")
-        return is_own or path.rpartition("/")[2].lower() in ARTEFACTS or place(path, self._where) == "credentials"
-
-
-def _is_in_git(change: ReplacedContent) -> bool:
-    """Whether Git has the only file that would change."""
-    return change.way != "copied" and git_index.is_committed(change.path)
+        """Credentials, the guard's own files, and what can be built again. `path`: no link is on the way to it."""
+        if path == self._own or path.startswith(f"{self._own}/") or is_secret_name(path.rpartition("/")[2]):
+            return True
+        return place(path, self._where) in _NEVER

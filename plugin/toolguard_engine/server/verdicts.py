@@ -47,7 +47,7 @@ NO_REHEARSALS = NoRehearsals()
 ROOM_LOST = "security.uncontained"
 ROOM_GONE = "containment.gone"
 ROOM_BACK = "security.contained-again"
-UNDO_SAVED = "undo.saved"
+UNDO_PARTIAL = "undo.partial"
 UNDO_SKIPPED = "undo.skipped"
 ELSEWHERE = ("node", "sandbox")
 """Values of `host` with which a command does not run beside the gateway."""
@@ -181,15 +181,19 @@ class Verdicts:
             return
         if not (reading.tool_effects or (reading.commands and any(reading.command_effects))):
             return
+        call = reading.call
         try:
+            if reading.params.get("host") in ELSEWHERE:
+                return
             changes = self._state.guard.timer.limited(reading.work, partial(replaced_content, reading))
+            mine = tuple(each for each in changes if not self._files.is_made_in_session(each.path, call.session))
+            saved = undo.before(call, partial(approval_texts.shown, call), mine)
         except FAILURES:
             return
-        call = reading.call
-        mine = tuple(each for each in changes if not self._files.is_made_in_session(each.path, call.session))
-        saved = undo.before(call, partial(approval_texts.shown, call), mine)
-        if saved.name or saved.why:
-            code = UNDO_SAVED if saved.name else UNDO_SKIPPED
+        except Exception as error:  # noqa: BLE001 - what cannot be saved changes no verdict
+            saved = Saved(why=f"it could not be saved: {fault(error)}")
+        if saved.why:
+            code = UNDO_PARTIAL if saved.name else UNDO_SKIPPED
             self._outbox.event("note", call, Verdict("allow", code, reason=_undo_reason(saved)))
 
     def _without_room(self, call: Call) -> Verdict:
@@ -355,8 +359,9 @@ class Verdicts:
 
 
 def _undo_reason(saved: Saved) -> str:
-    kept = f"what it changes was saved: `toolguard undo {saved.name}`" if saved.name else "what it changes was not saved"
-    return f"{kept}; {saved.why}" if saved.why else kept
+    """Says what of a call is not saved."""
+    kept = f"only a part of it can be undone (`toolguard undo {saved.name}`)" if saved.name else "it cannot be undone"
+    return f"{kept}: {saved.why}"
 
 
 def _refusal(question: int, verdict: Verdict, stop: Stop | None) -> messages.VerdictAnswer:

@@ -1,7 +1,7 @@
 """Which content of the person's files a call may destroy: what must be saved before it runs, so that it can be undone.
 
-Only places where a person keeps files: their home folder, the workspaces, disks of their own. Nothing temporary, nothing
-that is built again, no credentials, nothing inside `.git`.
+Only places where a person keeps files count: their home folder, the workspaces, disks of their own. Temporary folders,
+credentials, the inside of `.git` and what can be built again do not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Effect
 from toolguard_engine.effects.facts.places import Where, normal, place
 
 MAX_REPLACED = 100
-_OWN_PLACES = frozenset({"", "home", "in-home", "workspace", "in-workspace"})
+_OWN_PLACES = frozenset({"", "home", "in-home", "startup", "workspace", "in-workspace"})
 _REMOVES = frozenset({"delete", "discard"})
 _REPLACES = frozenset({"write", "empty", "mcp-write", "link"})
 _IN_PLACE = frozenset({"mirror", "erases", "wiped"})
@@ -72,7 +72,11 @@ def _landings(reading: CallReading, where: Where) -> Iterator[ReplacedContent]:
     for change in made_files.possible_changes(reading):
         if change.kind not in ("moved", "copied") or not change.source.startswith("/") or UNKNOWN in change.source:
             continue
-        if made_files.is_known(change.path) and place(change.path, where) in _OWN_PLACES:
+        if not made_files.is_known(change.path):
+            continue
+        if place(change.path, where) in _OWN_PLACES or (
+            change.kind == "moved" and place(change.source, where) in _OWN_PLACES
+        ):
             way: Literal["moved", "copied"] = "moved" if change.kind == "moved" else "copied"
             yield ReplacedContent(way, change.source, change.path, change.merged)
 

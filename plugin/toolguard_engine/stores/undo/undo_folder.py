@@ -6,6 +6,7 @@ Nothing in it is synced: a power failure may lose the last entries, never the fi
 from __future__ import annotations
 
 import errno
+import math
 import os
 import secrets
 import shutil
@@ -24,12 +25,14 @@ DESCRIPTION = "entry.json"
 UNFINISHED = "new-"
 _ABANDONED_SECONDS = 600.0
 _TRIES = 20
+OF_ENTRY = 16_384
+"""Bytes that the folder and the description of an entry take."""
 
 
 class UndoFolder:
-    """`max_bytes`, `days`: how much `prune` leaves, and for how long."""
+    """`max_bytes`, `days`: how much `prune` leaves, and for how long. One entry takes half of it at most."""
 
-    def __init__(self, state_dir: Path, max_bytes: int = 0, days: int = 0) -> None:
+    def __init__(self, state_dir: Path, max_bytes: float = math.inf, days: float = math.inf) -> None:
         self.path = atomic.own_folder(state_dir) / state_files.UNDO
         self._max_bytes = max_bytes
         self._seconds = days * 86_400.0
@@ -45,11 +48,14 @@ class UndoFolder:
         """Makes an entry of what `fill` saves; one without paths is not kept. Raises `OSError`."""
         name, folder = self._new()
         try:
-            saving = UndoSaving(folder, lambda path: self._is_own(path) or is_left_out(path), is_over)
+            saving = UndoSaving(folder, self._max_bytes / 2, lambda path: self._is_own(path) or is_left_out(path), is_over)
             fill(saving)
             entry = UndoEntry(name, cause, saving.paths, saving.size, tuple(saving.left_out))
             if entry.paths:
-                (folder / DESCRIPTION).write_bytes(msgspec.json.encode(entry))
+                data = msgspec.json.encode(entry)
+                if len(data) > MAX_ENTRY:
+                    raise OSError(errno.EFBIG, "the names of what is changed are too long")
+                (folder / DESCRIPTION).write_bytes(data)
                 folder.rename(self.path / name)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -66,6 +72,13 @@ class UndoFolder:
                     atomic.belong_to_folder(folder)
                     return name, folder
         raise OSError(errno.EEXIST, "no free name", str(self.path))
+
+    def remove(self, name: str) -> None:
+        """Removes an entry. It is not listed from the first moment on."""
+        gone = self.path / f"{UNFINISHED}{secrets.token_hex(8)}"
+        with suppress(OSError):
+            (self.path / name).rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
 
     def _is_own(self, path: str) -> bool:
         return path == str(self.path) or path.startswith(f"{self.path}/")
@@ -87,13 +100,14 @@ class UndoFolder:
         return self.path / entry.id / kept
 
     def prune(self, now: float) -> None:
-        """Removes what is too old, and the oldest of what is too much."""
+        """Removes what is too old, and the oldest of what is too much, but never the newest for that."""
         self._look_for_new()
         total = sum(size for _, size in self._sizes.values())
         for name, (at, size) in sorted(self._sizes.items(), key=lambda item: item[1]):
-            if total <= self._max_bytes and now - at < self._seconds:
+            is_too_much = total > self._max_bytes and len(self._sizes) > 1
+            if not is_too_much and now - at < self._seconds:
                 break
-            shutil.rmtree(self.path / name, ignore_errors=True)
+            self.remove(name)
             del self._sizes[name]
             total -= size
 
@@ -104,7 +118,7 @@ class UndoFolder:
             if name in self._sizes:
                 continue
             if not name.startswith(UNFINISHED) and (entry := self._entry(name)) is not None:
-                self._sizes[name] = (entry.cause.at, entry.size)
+                self._sizes[name] = (entry.cause.at, entry.size + OF_ENTRY)
             elif _age(self.path / name) > _ABANDONED_SECONDS:
                 shutil.rmtree(self.path / name, ignore_errors=True)
 

@@ -6,9 +6,11 @@ rename, so that no reader sees half of it. A link on the way to a path is an err
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -16,7 +18,13 @@ import msgspec
 from toolguard_engine.stores import atomic, system_calls, unlinked_paths
 from toolguard_engine.stores.undo.undo_entry import SavedPath, UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_folder import UndoFolder
-from toolguard_engine.stores.undo.undo_saving import UndoSaving
+from toolguard_engine.stores.undo.undo_saving import TooManyPathsError, UndoSaving, resolved
+
+MODE = 0o777
+"""What a restored file gets of its mode: nothing that runs with the rights of its owner."""
+
+Leaving = set[tuple[int, int]]
+"""Inodes and devices of what was moved, and goes back."""
 
 Step = Literal["unchanged", "create", "replace", "remove", "move-back", "impossible"]
 
@@ -39,27 +47,32 @@ class Restored(msgspec.Struct, frozen=True):
 
 def plan(entry: UndoEntry) -> list[RestoreStep]:
     """What restoring an entry would do to each of its paths, in its order."""
-    return [_planned(saved) for saved in _in_order(entry)]
+    leaving = {(each.inode, each.device) for each in entry.paths if each.was == "moved"}
+    return [_planned(saved, leaving) for saved in _in_order(entry)]
 
 
 def _in_order(entry: UndoEntry) -> list[SavedPath]:
     """What was moved goes back before its place is filled; what was not there goes last, innermost first."""
-    moved = [each for each in entry.paths if each.was == "moved"]
+    moved = [each for each in reversed(entry.paths) if each.was == "moved"]
     gone = sorted((each for each in entry.paths if each.was == "nothing"), key=lambda each: each.path, reverse=True)
     return [*moved, *(each for each in entry.paths if each.was not in ("moved", "nothing")), *gone]
 
 
-def _planned(saved: SavedPath) -> RestoreStep:
+def _planned(saved: SavedPath, leaving: Leaving) -> RestoreStep:
     try:
-        return RestoreStep(saved.path, *_step(saved))
+        if resolved(saved.path) != saved.path:
+            return RestoreStep(saved.path, "impossible", "a link is on the way to it now")
+        return RestoreStep(saved.path, *_step(saved, leaving))
     except OSError as error:
         return RestoreStep(saved.path, "impossible", error.strerror or str(error))
 
 
-def _step(saved: SavedPath) -> tuple[Step, str]:
+def _step(saved: SavedPath, leaving: Leaving) -> tuple[Step, str]:
     now = _now(saved.path)
     if saved.was == "moved":
-        return _step_back(saved, now)
+        return _step_back(saved, now, leaving)
+    if now is not None and (now.st_ino, now.st_dev) in leaving:
+        now = None  # it goes back first
     is_folder = now is not None and stat.S_ISDIR(now.st_mode)
     if saved.was == "nothing":
         return ("unchanged", "") if now is None else ("remove", "")
@@ -72,16 +85,18 @@ def _step(saved: SavedPath) -> tuple[Step, str]:
     return ("unchanged", "") if _is_same(saved, now) else ("replace", "")
 
 
-def _step_back(saved: SavedPath, now: os.stat_result | None) -> tuple[Step, str]:
+def _step_back(saved: SavedPath, now: os.stat_result | None, leaving: Leaving) -> tuple[Step, str]:
     there = _now(saved.leads_to)
     if now is not None:
         if (now.st_ino, now.st_dev) == (saved.inode, saved.device):
             return "unchanged", ""
-        if stat.S_ISDIR(now.st_mode):
+        if stat.S_ISDIR(now.st_mode) and (now.st_ino, now.st_dev) not in leaving:
             return "impossible", "a folder is there now"
-    if there is None or (there.st_ino, there.st_dev) != (saved.inode, saved.device):
-        return "impossible", f"it is no longer at {saved.leads_to}"
-    return "move-back", ""
+    if there is not None and (there.st_ino, there.st_dev) == (saved.inode, saved.device):
+        return "move-back", ""
+    if saved.kept:
+        return ("create", "") if now is None else ("replace", "")
+    return "impossible", f"it is no longer at {saved.leads_to}"
 
 
 def _is_same(saved: SavedPath, now: os.stat_result) -> bool:
@@ -106,9 +121,13 @@ def restore(folder: UndoFolder, entry: UndoEntry, now: float) -> Restored:
     if not wanted:
         return Restored(0, impossible)
     cause = UndoCause(now, restores=entry.id)
-    undo = folder.save(cause, lambda saving: _save_present(saving, entry, wanted), lambda _: False)
+    try:
+        undo = folder.save(cause, lambda saving: _save_present(saving, entry, wanted), lambda _: False)
+    except TooManyPathsError as error:
+        raise OSError(errno.E2BIG, str(error)) from error
     if undo.left_out:
-        raise OSError(0, f"what is there now cannot be saved: {undo.left_out[0]}")
+        folder.remove(undo.id)
+        raise OSError(errno.ENOSPC, f"what is there now cannot be kept: {undo.left_out[0]}")
     saved, failed, done = {each.path: each for each in entry.paths}, list(impossible), 0
     for step in wanted:
         try:
@@ -136,7 +155,11 @@ def _save_present(saving: UndoSaving, entry: UndoEntry, wanted: list[RestoreStep
 
 def _restore(folder: UndoFolder, entry: UndoEntry, saved: SavedPath, step: Step) -> None:
     if step == "move-back":
+        _make_folders_above(saved.path)
         with unlinked_paths.parent(saved.leads_to) as (there, old), unlinked_paths.parent(saved.path) as (here, new):
+            found = os.lstat(old, dir_fd=there)
+            if (found.st_ino, found.st_dev) != (saved.inode, saved.device):
+                raise OSError(errno.ESTALE, f"it is no longer at {saved.leads_to}")
             os.rename(old, new, src_dir_fd=there, dst_dir_fd=here)
         return
     if step == "create":
@@ -145,10 +168,12 @@ def _restore(folder: UndoFolder, entry: UndoEntry, saved: SavedPath, step: Step)
         if step == "remove":
             _remove(place, name)
         elif saved.was == "folder":
-            os.mkdir(name, saved.mode | stat.S_IRWXU, dir_fd=place)
+            os.mkdir(name, saved.mode & MODE | stat.S_IRWXU, dir_fd=place)
+            _belong(place, name)
         elif saved.was == "link":
             beside = f".{secrets.token_hex(8)}{atomic.TEMPORARY}"
             os.symlink(saved.leads_to, beside, dir_fd=place)
+            _belong(place, beside)
             os.replace(beside, name, src_dir_fd=place, dst_dir_fd=place)
         else:
             _put(folder, entry, saved, place, name)
@@ -161,6 +186,7 @@ def _make_folders_above(path: str) -> None:
     _make_folders_above(above)
     with unlinked_paths.parent(above) as (place, name):
         os.mkdir(name, dir_fd=place)
+        _belong(place, name)
 
 
 def _remove(place: int, name: str) -> None:
@@ -171,9 +197,12 @@ def _remove(place: int, name: str) -> None:
 
 
 def _put(folder: UndoFolder, entry: UndoEntry, saved: SavedPath, place: int, name: str) -> None:
-    """A copy, so that the entry can be restored again."""
+    """A copy, so that the entry can be restored again. Raises `OSError` if the content is not the one that was saved."""
     beside = f".{secrets.token_hex(8)}{atomic.TEMPORARY}"
     with atomic.opened(folder.content(entry, saved.kept)) as source:
+        kept = os.fstat(source.fileno())
+        if (kept.st_size, kept.st_mtime_ns) != (saved.size, saved.modified):
+            raise OSError(errno.ESTALE, "it was changed after it was saved: the call did not remove it")
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=place)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -182,20 +211,27 @@ def _put(folder: UndoFolder, entry: UndoEntry, saved: SavedPath, place: int, nam
                         file.write(block)
                 file.flush()
                 system_calls.sync(file.fileno())
-                os.fchmod(file.fileno(), saved.mode)
+                os.fchmod(file.fileno(), saved.mode & MODE)
                 os.utime(file.fileno(), ns=(saved.modified, saved.modified))
+            _belong(place, beside)
             os.replace(beside, name, src_dir_fd=place, dst_dir_fd=place)
         except BaseException:
             os.unlink(beside, dir_fd=place)
             raise
 
 
+def _belong(place: int, name: str) -> None:
+    """Gives what root made to the owner of its folder."""
+    owner = os.fstat(place)
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=place, follow_symlinks=False)
+
+
 def _set_times_of_folders(entry: UndoEntry, changed: set[str]) -> None:
     """Once what is in them is back."""
     for saved in reversed(entry.paths):
-        if saved.was == "folder" and saved.path in changed and not os.path.islink(saved.path):
-            try:
-                os.chmod(saved.path, saved.mode)
-                os.utime(saved.path, ns=(saved.modified, saved.modified))
-            except OSError:
-                continue  # the files are back, which is what counts
+        if saved.was != "folder" or saved.path not in changed:
+            continue
+        with suppress(OSError), unlinked_paths.parent(f"{saved.path}/.") as (place, _):  # the files are back all the same
+            os.fchmod(place, saved.mode & MODE)
+            os.utime(place, ns=(saved.modified, saved.modified))
