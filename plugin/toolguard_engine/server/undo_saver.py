@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -24,8 +25,6 @@ from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.model.call import Call
 from toolguard_engine.server import git_index
 from toolguard_engine.stores import atomic
-from toolguard_engine.stores.atomic import OUR_FOLDER
-from toolguard_engine.stores.state_files import UNDO
 from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_folder import UndoFolder
 
@@ -63,19 +62,18 @@ class UndoSaver:
     def __init__(self, wait: float = WAIT) -> None:
         self._wait = wait
         self._folder: UndoFolder | None = None
-        self._where = Where()
-        self._own = ""
+        self._state_dir = Path()
+        self._home = ""
         self._jobs: SimpleQueue[_Job | UndoFolder] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: _Job | None = None
 
     def begin(self, state_dir: Path, config: UndoConfig, home: str) -> None:
         """Saves into this state directory from now on, unless the settings switch it off."""
-        self._folder = UndoFolder(state_dir, config.max_megabytes * 1_000_000, config.days) if config.enabled else None
-        state = Path(os.path.realpath(state_dir))
-        self._where, self._own = Where(os.path.realpath(home), state_dir=str(state)), str(atomic.own_folder(state))
-        if self._folder is not None or state.joinpath(OUR_FOLDER, UNDO).is_dir():
-            self._tidy(UndoFolder(state_dir, config.max_megabytes * 1_000_000, config.days))
+        folder = UndoFolder(state_dir, config.max_megabytes * 1_000_000, config.days)
+        self._folder = folder if config.enabled else None
+        self._state_dir, self._home = state_dir, home
+        self._tidy(folder)
 
     def _tidy(self, folder: UndoFolder) -> None:
         """Removes what is too old, also where nothing more is saved."""
@@ -141,10 +139,14 @@ class UndoSaver:
         changes = job.changes
         if len(changes) <= MAX_LOOKED_UP and all(each.way == "replaced" for each in changes):
             changes = tuple(each for each in changes if not git_index.is_committed(each.path))
-        return folder.save(job.cause, lambda saving: saving.save(changes), self._is_left_out, lambda: job.is_over)
+        state = os.path.realpath(self._state_dir)
+        where, own = Where(os.path.realpath(self._home), state_dir=state), str(atomic.own_folder(Path(state)))
+        is_left_out = partial(_is_left_out, where, own)
+        return folder.save(job.cause, lambda saving: saving.save(changes), is_left_out, lambda: job.is_over)
 
-    def _is_left_out(self, path: str) -> bool:
-        """Credentials, the guard's own files, and what can be built again. `path`: no link is on the way to it."""
-        if path == self._own or path.startswith(f"{self._own}/") or is_secret_name(path.rpartition("/")[2]):
-            return True
-        return place(path, self._where) in _NEVER
+
+def _is_left_out(where: Where, own: str, path: str) -> bool:
+    """Credentials, the guard's own files, and what can be built again. `path`: no link is on the way to it."""
+    if path == own or path.startswith(f"{own}/") or is_secret_name(path.rpartition("/")[2]):
+        return True
+    return place(path, where) in _NEVER
