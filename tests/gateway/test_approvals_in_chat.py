@@ -61,6 +61,12 @@ def held(stage: Stage, name: str) -> HeldCall:
     return waiting(stage, session(name))
 
 
+def seen_by_models(stage: Stage) -> list[str]:
+    """The chat commands that a model was given. Agents of other sessions may be at work, such as one that is told that its
+    call has expired."""
+    return [text for request in stage.server.requests for text in request.texts("user") if "/toolguard" in text]
+
+
 def session(name: str) -> str:
     return f"agent:main:{name}"
 
@@ -91,7 +97,7 @@ def test_it_is_answered_without_the_model(stage, owner) -> None:
     assert owner.chat(ROOM, "/toolguard explode").startswith("Usage: /toolguard pending")
     assert owner.chat(ROOM, "/toolguard approve").startswith("Usage: /toolguard pending")
     assert owner.chat(ROOM, f"/toolguard deny {entry.nonce}").startswith(f"denied {entry.nonce}: ")
-    assert stage.server.requests == []
+    assert seen_by_models(stage) == []
 
 
 def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
@@ -138,7 +144,7 @@ def test_a_long_call_is_approved_only_as_it_was_shown(stage, owner) -> None:
         assert not reply.startswith("approved ")
         assert nothing_approved(stage, entry)
         assert nothing_approved(stage, other)
-    assert stage.server.requests == []
+    assert seen_by_models(stage) == []
     assert owner.chat(ROOM, f"/toolguard approve {entry.nonce} {code_in(reply)}") == replies.approved(entry, 30)
 
 
@@ -172,7 +178,7 @@ def test_only_the_owner_decides(stage, scopes: tuple[str, ...]) -> None:
             reported = other.chat(ROOM, f"/toolguard {words}")
             assert "owner of this gateway" in reported or "requires gateway scope" in reported
             assert entry.nonce not in reported
-    assert stage.server.requests == []
+    assert seen_by_models(stage) == []
     assert nothing_approved(stage, entry)
     assert again(stage, name).startswith("TOOLGUARD_ESCALATE|")
 
@@ -261,7 +267,7 @@ def test_hostile_arguments_approve_nothing(stage, owner) -> None:
         assert all(line.isprintable() for line in reported.splitlines()), name
         assert len(reported) < 1_000, name
         assert nothing_approved(stage, entry), name
-    assert stage.server.requests == []
+    assert seen_by_models(stage) == []
 
 
 @pytest.mark.thorough
