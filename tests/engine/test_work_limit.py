@@ -32,7 +32,7 @@ def of(command: str) -> Call:
     return Call("exec", {"command": command}, cwd="/home/u/work")
 
 
-CALLS, CALLS_A_STEP, CALLS_A_CHARACTER, CHARACTERS = 4_000, 13, 25, 2_000
+CALLS, CALLS_A_STEP, CALLS_A_CHARACTER, CHARACTERS = 3_000, 12, 25, 2_000
 """A judgement takes at most so many function calls, so many more for each step that it spends, and for each of so many
 characters."""
 

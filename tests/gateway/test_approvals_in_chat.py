@@ -61,10 +61,14 @@ def held(stage: Stage, name: str) -> HeldCall:
     return waiting(stage, session(name))
 
 
-def seen_by_models(stage: Stage) -> list[str]:
-    """The chat commands that a model was given. Agents of other sessions may be at work, such as one that is told that its
-    call has expired."""
-    return [text for request in stage.server.requests for text in request.texts("user") if "/toolguard" in text]
+def asked(stage: Stage, entry: HeldCall) -> list[scripted_model.Request]:
+    """The requests in which a model was given a chat command, or that belong to the session of a held call: that has its
+    nonce. The agents of other sessions on the shared gateway may be at work."""
+    return [
+        request
+        for request in stage.server.requests
+        if any("/toolguard" in text for text in request.texts("user")) or entry.nonce in str(request.messages)
+    ]
 
 
 def session(name: str) -> str:
@@ -97,7 +101,7 @@ def test_it_is_answered_without_the_model(stage, owner) -> None:
     assert owner.chat(ROOM, "/toolguard explode").startswith("Usage: /toolguard pending")
     assert owner.chat(ROOM, "/toolguard approve").startswith("Usage: /toolguard pending")
     assert owner.chat(ROOM, f"/toolguard deny {entry.nonce}").startswith(f"denied {entry.nonce}: ")
-    assert seen_by_models(stage) == []
+    assert asked(stage, entry) == []
 
 
 def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
@@ -144,7 +148,7 @@ def test_a_long_call_is_approved_only_as_it_was_shown(stage, owner) -> None:
         assert not reply.startswith("approved ")
         assert nothing_approved(stage, entry)
         assert nothing_approved(stage, other)
-    assert seen_by_models(stage) == []
+    assert asked(stage, entry) == []
     assert owner.chat(ROOM, f"/toolguard approve {entry.nonce} {code_in(reply)}") == replies.approved(entry, 30)
 
 
@@ -178,7 +182,7 @@ def test_only_the_owner_decides(stage, scopes: tuple[str, ...]) -> None:
             reported = other.chat(ROOM, f"/toolguard {words}")
             assert "owner of this gateway" in reported or "requires gateway scope" in reported
             assert entry.nonce not in reported
-    assert seen_by_models(stage) == []
+    assert asked(stage, entry) == []
     assert nothing_approved(stage, entry)
     assert again(stage, name).startswith("TOOLGUARD_ESCALATE|")
 
@@ -267,7 +271,7 @@ def test_hostile_arguments_approve_nothing(stage, owner) -> None:
         assert all(line.isprintable() for line in reported.splitlines()), name
         assert len(reported) < 1_000, name
         assert nothing_approved(stage, entry), name
-    assert seen_by_models(stage) == []
+    assert asked(stage, entry) == []
 
 
 @pytest.mark.thorough

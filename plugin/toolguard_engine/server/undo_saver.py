@@ -132,7 +132,7 @@ class UndoSaver:
 
     @staticmethod
     def _prune(folder: UndoFolder, now: float) -> None:
-        with suppress(Exception):  # tried again with the next call
+        with suppress(OSError):  # tried again with the next call
             folder.prune(now)
 
     def _saved(self, job: _Job, folder: UndoFolder) -> UndoEntry:

@@ -114,19 +114,27 @@ def _strongest(reading: CallReading) -> ProtectionFinding | None:
 def _strongest_with_files(reading: CallReading, runs: tuple[ProgramRun, ...]) -> ProtectionFinding | None:
     """What files that the call runs would do is certain only for shell commands that an agent wrote; what files of others
     may do besides is no finding."""
+    known: dict[tuple[int, ...], ProtectionFinding | None] = {}
+
+    def strongest_of(chosen: list[ProgramRun]) -> ProtectionFinding | None:
+        key = tuple(map(id, chosen))  # often the same programs again
+        if key not in known:
+            known[key] = strongest(_findings(reading, _only(reading, chosen)))
+        return known[key]
+
     likely = [run for run in runs if run.origin is None or run.origin.made or not _is_code(run)]
-    of_all = strongest(_findings(reading, _only(reading, likely)))
+    of_all = strongest_of(likely)
     if of_all is not None and not of_all.certain:
         likely = [run for run in likely if run.origin is None or run.origin.made]
-        of_all = strongest(_findings(reading, _only(reading, likely)))
+        of_all = strongest_of(likely)
     if of_all is None:
         return None
     plain = [run for run in runs if run.origin is None]
     sure = [run for run in runs if run.origin is None or (run.origin.made and not _is_code(run))]
-    found = strongest(_findings(reading, _only(reading, plain)))
+    found = strongest_of(plain)
     if found is not None and found.certain:
         return found
-    of_files = strongest(_findings(reading, _only(reading, sure)))
+    of_files = strongest_of(sure)
     if of_files is None or not of_files.certain:
         of_files = replace(of_all, certain=False)
     if found is not None or of_files is None:

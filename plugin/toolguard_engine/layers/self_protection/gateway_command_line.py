@@ -138,7 +138,7 @@ def _is_elsewhere(run: ProgramRun, scene: CommandScene) -> bool:
 
 
 def message_positions(run: ProgramRun) -> set[int]:
-    """Which words are sentences that an agent is told: it makes calls of its own, which are judged by themselves."""
+    """Returns the words that are a message for an agent, which makes calls of its own; those are judged by themselves."""
     if run.name != "openclaw" or run.argv[1:2] != ("agent",):
         return set()
     return {at for at, word in enumerate(run.argv) if run.argv[at - 1] in ("--message", "-m") and " " in word}

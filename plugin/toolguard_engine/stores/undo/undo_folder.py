@@ -94,7 +94,7 @@ class UndoFolder:
         return None
 
     def content(self, entry: UndoEntry, kept: str) -> Path:
-        """The file with the content that an entry calls `kept`. Raises `ValueError` if that is no name of a file in it."""
+        """Returns the path of a saved file. Raises `ValueError` if `kept` is not the name of one."""
         if not kept.isdecimal():
             raise ValueError(f"{entry.id}: {kept!r} is not a saved file")
         return self.path / entry.id / kept
