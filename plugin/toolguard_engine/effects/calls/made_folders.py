@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from toolguard_engine.effects.calls.made_files import is_known
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.effects.landings import landings
@@ -17,7 +18,7 @@ _PROJECTS = {
     "npm": ("create", "init"), "pnpm": ("create",), "yarn": ("create",), "bun": ("create",), "cargo": ("new",),
     "django-admin": ("startproject",),
 }  # fmt: skip
-_MAKERS = frozenset({"mkdir", "install", "git", "python", "python3", *_ENVIRONMENTS, *_PROJECTS})
+_MAKERS = program_catalogue.programs("empty_folder_maker")
 _CHECKS_OUT = frozenset({"clone", "worktree add"})
 
 
@@ -55,5 +56,5 @@ def _named(run: ProgramRun) -> Iterator[str]:
     elif run.name in _ENVIRONMENTS:
         named = words.texts[1:] if words.texts[:1] == ("venv",) else words.texts if run.name != "uv" else ()
         yield from named[:1]
-    elif words.texts[:1] and words.texts[0] in _PROJECTS[run.name]:
+    elif words.texts[:1] and words.texts[0] in _PROJECTS.get(run.name, ()):
         yield from words.texts[1:2] if run.name == "cargo" else words.texts[2:3]

@@ -14,7 +14,7 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import administrator_reads, sql_queries
 from toolguard_engine.effects.programs.routine_administration import MAX_WORDS, installed
 
-_FILES = frozenset("cp mv install rsync tar chown chgrp chmod rmdir touch ln".split())  # noqa: SIM905
+_FILES = program_catalogue.programs("file_keeper")
 _SOURCES = ("/opt/", "/srv/", "/var/www/")
 """What services are installed in, which may be copied as a whole."""
 
@@ -23,53 +23,7 @@ _KINDS = frozenset({"in-home", "in-workspace", "workspace", "temp", "artefact", 
 _SEDS = program_catalogue.programs("sed")
 _MODES = frozenset({"chown", "chgrp", "chmod"})
 _RUNNERS = program_catalogue.programs("shell", "elevator", "wrapper", "service_manager", "remote_copier")
-_ACCOUNTS = frozenset(
-    [
-        "www-data",
-        "www",
-        "http",
-        "httpd",
-        "nginx",
-        "apache",
-        "caddy",
-        "wwwrun",
-        "git",
-        "gitea",
-        "forgejo",
-        "gitlab",
-        "nextcloud",
-        "jellyfin",
-        "plex",
-        "emby",
-        "homeassistant",
-        "hass",
-        "pihole",
-        "prometheus",
-        "grafana",
-        "influxdb",
-        "mosquitto",
-        "nobody",
-        "postgres",
-        "mysql",
-        "mariadb",
-        "redis",
-        "mongodb",
-        "vmail",
-        "sonarr",
-        "radarr",
-        "lidarr",
-        "transmission",
-        "qbittorrent",
-        "minecraft",
-        "tomcat",
-        "jenkins",
-        "zigbee2mqtt",
-        "syncthing",
-        "immich",
-        "paperless",
-        "vaultwarden",
-    ]
-)
+_ACCOUNTS = program_catalogue.words("service_account")
 """Under which services run; nobody logs in with them."""
 
 
