@@ -285,6 +285,34 @@ def test_a_name_that_looks_like_a_pattern_is_a_name(desk: Desk) -> None:
     assert [Path(each.path).name for each in entry.paths] == ["[id]"]
 
 
+def test_a_pattern_that_finds_nothing_is_given_up_with_the_call(desk: Desk) -> None:
+    looked: list[int] = []
+
+    def is_over() -> bool:
+        looked.append(1)
+        return len(looked) > 3
+
+    change = ReplacedContent("removed", "/usr/*/*/*/*/no-such-file*")
+    entry = desk.folder.save(CAUSE, lambda saving: saving.save((change,)), lambda _: False, is_over)
+    assert (entry.paths, len(entry.left_out), len(looked)) == ((), 1, 4)
+
+
+def test_hidden_files_match_only_a_hidden_pattern(desk: Desk) -> None:
+    (desk.work / ".hidden.txt").write_text("x")
+    desk.asks("exec", command="rm *.txt")
+    [entry] = desk.folder.entries()
+    assert {Path(each.path).name for each in entry.paths} == {"notes.txt", "other.txt"}
+
+
+def test_what_is_no_file_is_not_replaced(desk: Desk) -> None:
+    desk.runs("rm notes.txt")
+    os.mkfifo(desk.work / "notes.txt")
+    [entry] = desk.folder.entries()
+    done = undo_restoring.restore(desk.folder, entry, LATER)
+    assert (done.done, len(done.failed), done.undo) == (0, 1, "")
+    assert (desk.work / "notes.txt").is_fifo()
+
+
 def test_credentials_behind_a_link_are_not_saved(tmp_path: Path) -> None:
     real = tmp_path / "disk/ada"
     real.mkdir(parents=True)

@@ -73,6 +73,8 @@ def _step(saved: SavedPath, leaving: Leaving) -> tuple[Step, str]:
         return _step_back(saved, now, leaving)
     if now is not None and (now.st_ino, now.st_dev) in leaving:
         now = None  # it goes back first
+    if now is not None and not any(is_kind(now.st_mode) for is_kind in (stat.S_ISREG, stat.S_ISLNK, stat.S_ISDIR)):
+        return "impossible", "it is no file or folder now"
     is_folder = now is not None and stat.S_ISDIR(now.st_mode)
     if saved.was == "nothing":
         return ("unchanged", "") if now is None else ("remove", "")

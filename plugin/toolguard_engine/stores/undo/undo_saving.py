@@ -7,6 +7,7 @@ Links are not followed: a link that is put on the way to a file leads to nothing
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import stat
@@ -78,9 +79,30 @@ class UndoSaving:
         if os.path.lexists(path) or path in self._moved_to or not glob.has_magic(path):
             yield path
             return
-        for found in glob.iglob(path):
-            self._look_at_time()
-            yield found
+        yield from self._matching("/", path.strip("/").split("/"))
+
+    def _matching(self, folder: str, parts: list[str]) -> Iterator[str]:
+        """The paths below a folder that match. `glob` cannot be stopped while it finds nothing."""
+        part, *rest = parts
+        for name in self._named(folder, part):
+            path = os.path.join(folder, name)
+            if not rest:
+                yield path
+            elif os.path.isdir(path):
+                yield from self._matching(path, rest)
+
+    def _named(self, folder: str, part: str) -> list[str]:
+        """The names in a folder that match, as a shell sees it: hidden ones only if the pattern begins with a dot."""
+        self._look_at_time()
+        if not glob.has_magic(part):
+            return [part] if os.path.lexists(os.path.join(folder, part)) else []
+        found = []
+        with suppress(OSError), os.scandir(folder) as names:
+            for each in names:
+                self._look_at_time()
+                if each.name.startswith(".") <= part.startswith(".") and fnmatch.fnmatchcase(each.name, part):
+                    found.append(each.name)
+        return found
 
     def _change(self, change: ReplacedContent, path: str) -> None:
         try:
