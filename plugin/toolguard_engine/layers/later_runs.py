@@ -17,7 +17,7 @@ from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import typed_input
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.file_memory import FileMemory
-from toolguard_engine.model.living_programs import LivingProgram
+from toolguard_engine.model.living_programs import LivingProgram, LivingPrograms
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.wording.redact import redact_text
 
@@ -40,7 +40,7 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
     for reading in _readings(given):
         if path := _unwritten(given, reading):
             result = Judgement("hold", UNKNOWN, _CLARITY, _STAKES, reason=_UNWRITTEN.format(file=path))
-        for each in _judged(given, reading, arrivals) if (arrivals := arrivals_of(reading)) else ():
+        for each in _judged(given, given.living, reading, arrivals) if (arrivals := arrivals_of(reading)) else ():
             if (_STRICTNESS[each.decision], each.score) > (_STRICTNESS[result.decision], result.score):
                 result = each
     return None if result is found or _STRICTNESS[result.decision] <= _STRICTNESS[found.decision] else result
@@ -64,9 +64,9 @@ def _unwritten(given: LayerInput, reading: CallReading) -> str:
     return next((path for path in paths if any(each.is_making(path, given.call.at) for each in making)), "")
 
 
-def _judged(given: LayerInput, reading: CallReading, arrivals: Arrivals) -> Iterator[Judgement]:
+def _judged(given: LayerInput, living: LivingPrograms, reading: CallReading, arrivals: Arrivals) -> Iterator[Judgement]:
     read, others, made = 0, dict[str, str](), living_readings.MadeByAgents(reading.made)
-    for program in reversed(list(given.living or ())):
+    for program in arrivals.concerned(living):
         if not (changed := arrivals.at(program)):
             continue
         texts = {name: text for name, text in changed.items() if text is not None}
@@ -80,7 +80,7 @@ def _judged(given: LayerInput, reading: CallReading, arrivals: Arrivals) -> Iter
         elif texts:
             read += 1
             yield from _as_it_runs(given, reading, program, texts, made.also(texts))
-    if given.living and (forgotten := given.living.forgotten) is not None:
+    if (forgotten := arrivals.forgotten(living)) is not None:
         changed = arrivals.at(forgotten)
         others |= {name: text for name, text in changed.items() if text is not None}
         if unknown := next((name for name, text in changed.items() if text is None), ""):

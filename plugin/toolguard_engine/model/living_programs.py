@@ -6,15 +6,13 @@ the gateway reports its end, or `LASTS` after its start. At most `MAX_PROGRAMS`;
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Collection, Iterator
 
 import msgspec
 from msgspec.structs import replace
 
-from toolguard_engine.model.lazy import Lazy
+from toolguard_engine.model.path_index import PathIndex, PathPattern
 
 MAX_PROGRAMS = 256
 MAX_COMMAND = 65_536
@@ -38,7 +36,7 @@ MAKES = 600.0
 """Seconds after which a program that runs on is taken to have written what it writes."""
 
 
-class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
+class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     """`commands` run in `folder`, started by a call of `agent` in `session` at `at`; `workspace`: the folder of the call;
     `call`: its id as long as it has no result.
 
@@ -74,14 +72,10 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         """Equal for programs that run the same files in the same way."""
         return self.commands, self.folder, self.workspace
 
-    @Lazy
-    def folders(self) -> frozenset[str]:
-        """All folders that any of its files is in."""
-        found = set[str]()
-        for path in self.files:
-            while (path := path.rpartition("/")[0]) and path not in found:
-                found.add(path)
-        return frozenset(found)
+    @property
+    def path_patterns(self) -> list[PathPattern]:
+        """What it knows files by whose paths are not known."""
+        return [*map(PathPattern, self.patterns), *(PathPattern(*each) for each in self.named)]
 
     @property
     def size(self) -> int:
@@ -118,10 +112,7 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def is_among(self, path: str) -> bool:
         """Whether it is one of the files that the program knows by a pattern."""
-        if any(fits(path, pattern) for pattern in self.patterns):
-            return True
-        inside = ((pattern, folder) for pattern, folder in self.named if path.startswith(f"{folder}/"))
-        return any(re.compile(pattern).match(path, len(folder) + 1) for pattern, folder in inside)
+        return any(pattern.fits(path) for pattern in self.path_patterns)
 
     def joined(self, later: LivingProgram) -> LivingProgram:
         """Returns the program with what it was found to run later."""
@@ -133,23 +124,29 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         )
 
 
-def fits(path: str, pattern: str) -> bool:
-    """Whether a pattern means a path; what is not known in it is spelled as `*`."""
-    return fnmatchcase(path, pattern)
-
-
 class LivingPrograms:
     """All of one gateway."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, LivingProgram] = OrderedDict()
         self._number = 0
+        self._index = PathIndex[int]()
+        self._unindexed: dict[int, None] = {}
+        """Programs that nothing has been looked up for yet: most have ended before that."""
         self._forgotten: OrderedDict[str, str] = OrderedDict()
+        self._forgotten_index = PathIndex[str]()
         self.changes = 0
         """Of what an engine after this one should know."""
 
     def __iter__(self) -> Iterator[LivingProgram]:
         return iter(self._known.values())
+
+    def concerned(self, paths: Collection[str], folders: Collection[str]) -> list[LivingProgram]:
+        """Those that may run one of these paths, or what is below one of these folders; the last ones first."""
+        for number in self._unindexed:
+            self._index.add(number, self._known[number].files, self._known[number].path_patterns)
+        self._unindexed.clear()
+        return [self._known[number] for number in sorted(self._index.any(paths, folders), reverse=True)]
 
     def __len__(self) -> int:
         return len(self._known)
@@ -165,32 +162,54 @@ class LivingPrograms:
 
     def restore(self, programs: list[LivingProgram]) -> None:
         """What was known before; what is known now is newer."""
-        newer, self._known = list(self), OrderedDict()
+        newer = list(self)
+        for number in list(self._known):
+            self._drop(number)
         for each in (*programs, *newer):
             self._add(each)
 
     def started(self, program: LivingProgram) -> None:
         if sum(map(len, program.commands)) > MAX_COMMAND or not program.matters:
             return
-        for number, known in self._known.items():
-            if known.key == program.key and known.goes_on and program.goes_on:
-                self._known[number] = replace(known.joined(program), at=program.at)
+        for number, known in self._known.items() if program.goes_on else ():
+            if known.goes_on and known.key == program.key:
+                self._change(number, replace(known.joined(program), at=program.at))
                 return
         self._add(program)
 
     def _add(self, program: LivingProgram) -> None:
         self._number += 1
         self._known[self._number] = program
+        self._unindexed[self._number] = None
         self.changes += program.goes_on
         while len(self._known) > MAX_PROGRAMS:
-            self._forget(self._known.popitem(last=False)[1])
+            self._forget(self._drop(next(iter(self._known))))
+
+    def _drop(self, number: int) -> LivingProgram:
+        program = self._known.pop(number)
+        self._unindex(number, program)
+        return program
+
+    def _change(self, number: int, program: LivingProgram) -> None:
+        """Puts a program with other files in the place of one."""
+        self._unindex(number, self._known[number])
+        self._known[number] = program
+        self._unindexed[number] = None
+
+    def _unindex(self, number: int, program: LivingProgram) -> None:
+        if number in self._unindexed:
+            del self._unindexed[number]
+        else:
+            self._index.remove(number, program.files, program.path_patterns)
 
     def _forget(self, program: LivingProgram) -> None:
         for path, name in program.files.items():
             if name in program.late:
                 self._forgotten[path] = name
+                self._forgotten_index.add(path, (path,))
         while len(self._forgotten) > MAX_FORGOTTEN:
-            self._forgotten.popitem(last=False)
+            path, _ = self._forgotten.popitem(last=False)
+            self._forgotten_index.remove(path, (path,))
 
     @property
     def forgotten(self) -> LivingProgram | None:
@@ -199,18 +218,22 @@ class LivingPrograms:
             return None
         return LivingProgram((":",), files=dict(self._forgotten), late=frozenset(self._forgotten.values()))
 
+    def forgotten_among(self, paths: Collection[str], folders: Collection[str]) -> LivingProgram | None:
+        """The same, if it may run one of these paths, or what is below one of these folders."""
+        return self.forgotten if self._forgotten_index.any(paths, folders) else None
+
     def grew(self, before: LivingProgram, later: LivingProgram) -> None:
         """A program was found to run other files as well, because one of its files has changed."""
         for number, known in self._known.items():
             if known is before:
-                self._known[number] = before.joined(later)
+                self._change(number, before.joined(later))
                 self.changes += 1
                 return
 
     def ended(self, call: str, process: str = "", *, has_run: bool = True) -> None:
         """The call has a result. `process`: its command runs on under this id; `has_run`: it was not refused."""
-        for number, known in list(self._known.items()):
-            if not call or known.call != call:
+        for number, known in list(self._known.items()) if call else ():
+            if known.call != call:
                 continue
             if process:
                 self._known[number] = replace(known, process=process, call="")
@@ -218,14 +241,14 @@ class LivingPrograms:
             elif known.goes_on and has_run:
                 self._known[number] = replace(known, call="")
             else:
-                del self._known[number]
+                self._drop(number)
 
     def process_ended(self, process: str, session: str) -> None:
         """The gateway reports the end of a process to the session that started it; what it has detached runs on. Of the
         processes of other sessions it says the same, though they run."""
         for number, known in list(self._known.items()):
             if process and (known.process, known.session) == (process, session) and not known.goes_on:
-                del self._known[number]
+                self._drop(number)
                 self.changes += 1
 
     def process_runs(self, process: str, session: str, now: float) -> None:
@@ -237,5 +260,5 @@ class LivingPrograms:
     def expire(self, now: float) -> None:
         for number, known in list(self._known.items()):
             if now and known.at and known.at + LASTS < now:
-                del self._known[number]
+                self._drop(number)
                 self.changes += 1

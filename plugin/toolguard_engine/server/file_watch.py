@@ -187,7 +187,7 @@ class FileWatch:
         living, reading = self._living(), running.reading
         if living and (arrivals := arrivals_of(reading)):
             made = living_readings.MadeByAgents(reading.made)
-            changed = ((each, arrivals.at(each)) for each in reversed(list(living)))
+            changed = ((each, arrivals.at(each)) for each in arrivals.concerned(living))
             for program, found in islice(((each, texts) for each, texts in changed if texts), MAX_GROWING):
                 texts = {name: text for name, text in found.items() if text is not None}
                 read = partial(living_readings.again, program, reading, texts, made.also(texts))

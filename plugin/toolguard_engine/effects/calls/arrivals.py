@@ -17,7 +17,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.model.files import FileText, Unread
 from toolguard_engine.model.lazy import kept
-from toolguard_engine.model.living_programs import LivingProgram
+from toolguard_engine.model.living_programs import LivingProgram, LivingPrograms
 
 MAX_CHANGED = 40
 """Files of one program that a call changes, and edits of one call."""
@@ -59,20 +59,29 @@ class Arrivals:
         self._texts: dict[str, str] = {}
         self._unreadable: set[str] = set()
         self._edited: dict[tuple[int, str], str | None] = {}
-        self._changed = frozenset(path for _, paths in self._changes for path in paths)
-        self._folders = frozenset(path for change, paths in self._changes if change.kind != "wrote" for path in paths)
-        """Where folders may be replaced."""
-        self._is_open = bool(self._unknown) or any(not paths for _, paths in self._changes)
+        self._paths_changed = {path for _, paths in self._changes for path in paths}
+        self._paths_changed.update(each.path for each in self._unknown if not each.below)
+        self._folders = {path for change, paths in self._changes if change.kind != "wrote" for path in paths}
+        self._folders.update(each.path for each in self._unknown if each.below)
+        """Where all that is in a folder may be replaced."""
+        names_all = all(paths for _, paths in self._changes)
+        self._is_open = not names_all or any(UNKNOWN in path for path in self._paths_changed)
         """Whether it may change files whose paths are not known."""
 
     def __bool__(self) -> bool:
         return bool(self._changes or self._unknown)
 
+    def concerned(self, living: LivingPrograms) -> list[LivingProgram]:
+        """The programs of which files may be changed, the last ones first."""
+        self._reading.work.spend(len(self._paths_changed) + len(self._folders))
+        return list(living)[::-1] if self._is_open else living.concerned(self._paths_changed, self._folders)
+
+    def forgotten(self, living: LivingPrograms) -> LivingProgram | None:
+        """The programs that there was no room for, if files of theirs may be changed."""
+        return living.forgotten if self._is_open else living.forgotten_among(self._paths_changed, self._folders)
+
     def at(self, program: LivingProgram) -> dict[str, str | None]:
         """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
-        if not self._may_change(program):
-            self._reading.work.spend(1)
-            return {}
         self._spend(program)
         found: dict[str, str | None] = {}
         lost: dict[str, dict[str, None]] = {}
@@ -92,12 +101,6 @@ class Arrivals:
                 if name not in found or found[name] is not None:
                     self._change(name, unknown, program, found, lost.setdefault(name, {}))
         return {name: text and self._with_lost(text, name, lost.get(name)) for name, text in found.items()}
-
-    def _may_change(self, program: LivingProgram) -> bool:
-        """A quick look: whether any of the files that a program may run is concerned."""
-        if self._is_open or program.patterns or program.named or not self._changed.isdisjoint(program.files):
-            return True
-        return not self._folders.isdisjoint(program.folders)
 
     def _with_lost(self, text: str, name: str, lost: dict[str, None] | None) -> str | None:
         """A program may read a file between two changes of a call, and the later one may not happen: with the lines that

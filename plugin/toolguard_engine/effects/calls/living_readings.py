@@ -25,7 +25,8 @@ from toolguard_engine.model.call import Call
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import FileSource, FileText, Unread
-from toolguard_engine.model.living_programs import MAX_PATHS, MAX_PATTERNS, LivingProgram, fits
+from toolguard_engine.model.living_programs import MAX_PATHS, MAX_PATTERNS, LivingProgram
+from toolguard_engine.model.path_index import PathPattern
 from toolguard_engine.wording.redact import HALVES
 
 MAX_FOLDERS = 8
@@ -174,7 +175,7 @@ def _only_loads(program: LivingProgram, name: str) -> bool:
     """Whether a file is a module that a server takes in, and no script that it starts."""
     if not name.endswith(".py") or name in program.files.values():
         return False
-    return any(runner == "python3" and fits(name, pattern) for pattern, runner in program.patterns.items())
+    return any(runner == "python3" and PathPattern(pattern).fits(name) for pattern, runner in program.patterns.items())
 
 
 def _apart(program: LivingProgram, texts: dict[str, str]) -> Iterator[str]:
@@ -186,7 +187,7 @@ def _apart(program: LivingProgram, texts: dict[str, str]) -> Iterator[str]:
             if text.lstrip()[:1] in ("{", "["):
                 yield text.translate(_PARTED)
         elif name not in known:
-            runner = next((each for pattern, each in program.patterns.items() if fits(name, pattern)), None)
+            runner = next((each for pattern, each in program.patterns.items() if PathPattern(pattern).fits(name)), None)
             if runner is not None:
                 yield f"{_runner(runner)} < {quote(name)}" if runner else quote(name)
 
