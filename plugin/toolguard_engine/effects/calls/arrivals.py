@@ -57,6 +57,7 @@ class Arrivals:
         self._unknown = [*unknown_changes(reading), *islice(landed, MAX_LANDED)]
         self._appended = set(_appended(reading))
         self._texts: dict[str, str] = {}
+        self._contents: dict[str, str | None] = {}
         self._unreadable: set[str] = set()
         self._edited: dict[tuple[int, str], str | None] = {}
         self._paths_changed = {path for _, paths in self._changes for path in paths}
@@ -65,7 +66,7 @@ class Arrivals:
         self._folders.update(each.path for each in self._unknown if each.below)
         """Where all that is in a folder may be replaced."""
         names_all = all(paths for _, paths in self._changes)
-        self._is_open = not names_all or any(UNKNOWN in path for path in self._paths_changed)
+        self._is_open = not names_all or any(UNKNOWN in each.path and not each.below for each in self._unknown)
         """Whether it may change files whose paths are not known."""
 
     def __bool__(self) -> bool:
@@ -234,7 +235,13 @@ class Arrivals:
         return self._content(source)
 
     def _content(self, path: str) -> str | None:
-        """The text of a file that arrives elsewhere: as this call writes it or brings it there, or as it lies there."""
+        """The text of a file that arrives elsewhere, which is the same for all programs."""
+        if path not in self._contents:
+            self._contents[path] = self._found_content(path)
+        return self._contents[path]
+
+    def _found_content(self, path: str) -> str | None:
+        """As this call writes it or brings it there, or as it lies there."""
         waiting, seen, found = [path], set[str](), list[str]()
         while waiting and len(seen) <= MAX_MOVES:
             if (at := waiting.pop()) in seen:
@@ -246,7 +253,8 @@ class Arrivals:
                 waiting += sources
             else:
                 found.append(self._lying_at(at))
-        return "\n".join(filter(None, found)) or self._lying_at(path) or None
+        text = "\n".join(filter(None, found))
+        return text or (self._lying_at(path) if len(seen) > 1 else "") or None
 
     def _sources(self, path: str) -> Iterator[str]:
         """Where the call itself brings the content of a path from, perhaps with a folder around it."""
