@@ -40,7 +40,7 @@ EVERY = {
     if not command.hidden and not name.startswith(FORMER)
 }
 OF_NO_GATEWAY = {"demo", "config schema", "rules packs", "help", "version", "fleet demo", "fleet policy check"}
-GROUPS = {"audit", "config", "containment", "fleet", "fleet audit", "fleet policy", "notify"}
+GROUPS = {"audit", "config", "containment", "fleet", "fleet audit", "fleet policy", "notify", "state"}
 """Those that do nothing by themselves."""
 
 PLACES = {"state_dir", "config"}

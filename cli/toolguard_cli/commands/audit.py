@@ -36,8 +36,9 @@ FEWER = ("TIME", "EVENT", "NONCE", "BY", "WHAT")
 """In a terminal that is narrower than `WIDE`. `BY` has the agent where nobody did it."""
 EVENTS = (
     "hold", "hold-again", "approve", "deny", "consume", "expire", "lapsed", "block", "would-refuse", "note", "stop",
-    "budget", "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "undo", "security", "error",
-    "forged", "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended", "notification-lost", "policy",
+    "budget", "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "undo", "state", "security",
+    "error", "forged", "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended", "notification-lost",
+    "policy",
 )  # fmt: skip
 """All events, those about calls first."""
 

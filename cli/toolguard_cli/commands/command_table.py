@@ -14,7 +14,7 @@ class RootGroup(LazyGroup):
         "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke", "undo"),
         "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
         "Control": ("kill-switch", "checkpoint", "limits", "notify", "config", "containment", "fleet"),
-        "Installation": ("install", "doctor", "migrate", "uninstall"),
+        "Installation": ("install", "doctor", "migrate", "state", "uninstall"),
     }
     meant = {  # noqa: RUF012 - as `table`
         word: name
@@ -31,6 +31,7 @@ class RootGroup(LazyGroup):
             "limits": "limit caps",
             "install": "update upgrade setup",
             "uninstall": "remove",
+            "state": "backup export import",
         }.items()
         for word in words.split()
     }
@@ -38,6 +39,7 @@ class RootGroup(LazyGroup):
         "install": _listed("install", "Install the plugin into the gateway and enable it."),
         "uninstall": _listed("uninstall", "Remove the plugin from the gateway."),
         "migrate": _listed("migrate", "Migrate from the plugins that toolguard replaces."),
+        "state": _listed("state_commands", "Back up toolguard's state, or move it to another machine."),
         "status": _listed("show_status", "Show whether the guard is running and what it has done."),
         "doctor": _listed("run_doctor", "Check that the guard works."),
         "approve": _listed("approve", "Let a held call run once."),
@@ -79,6 +81,13 @@ class ConfigGroup(LazyGroup):
         "accept": _listed("config_accept", "Accept settings that have become weaker."),
         "show": _listed("config_show", "List toolguard's settings, their values and where they come from."),
         "schema": _listed("config_schema", "Print the JSON schema of toolguard's settings."),
+    }
+
+
+class StateGroup(LazyGroup):
+    table = {  # noqa: RUF012 - as above
+        "export": _listed("state_export", "Write the state into one file."),
+        "import": _listed("state_import", "Bring back the state from a file of state export."),
     }
 
 

@@ -30,3 +30,10 @@ FLEET_USED = "fleet-used"
 FLEET_POLICY = "fleet-policy.last-good"
 UNDO = "undo"
 """A folder: what calls replaced or removed."""
+
+
+def is_log_part(name: str) -> bool:
+    """Whether it is the audit log or a part of it that was rotated, such as `audit.3.jsonl`."""
+    begin, end = AUDIT_LOG.split(".")
+    number = name.removeprefix(f"{begin}.").removesuffix(f".{end}")
+    return name == AUDIT_LOG or (number.isdecimal() and name == f"{begin}.{number}.{end}")

@@ -29,6 +29,7 @@ const KINDS = {
   "grant-used": { label: "Ran under a grant", tone: "green" },
   revoke: { label: "Revoked", tone: "amber" },
   undo: { label: "Undone", tone: "amber" },
+  state: { label: "State", tone: "amber" },
   weakened: { label: "Weaker settings", tone: "red" },
   restored: { label: "Settings restored", tone: "green" },
   accepted: { label: "Settings accepted", tone: "amber" },
@@ -48,7 +49,7 @@ export const GROUPS = [
 export const STOP = "stop";
 export const UNCHARTED = new Set([
   ...["allow", "consume", "hold-again"],
-  ...["kill-switch", "checkpoint", "grant", "grant-used", "revoke", "undo", "budget", "drift"], // not calls
+  ...["kill-switch", "checkpoint", "grant", "grant-used", "revoke", "undo", "state", "budget", "drift"], // not calls
   ...["weakened", "restored", "accepted", "ended"],
 ]);
 
@@ -56,7 +57,7 @@ export const UNCHARTED = new Set([
 export const CHOICES = {
   Decisions: ["hold", "hold-again", "block", "would-refuse", "note", "stop"],
   Loops: ["malformed", "loop"],
-  People: ["approve", "consume", "deny", "expire", "lapsed", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "undo", "accepted"],
+  People: ["approve", "consume", "deny", "expire", "lapsed", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "undo", "state", "accepted"],
   "Guard itself": ["weakened", "restored", "ended", "budget", "drift", "security", "forged", "error", "external"],
 };
 

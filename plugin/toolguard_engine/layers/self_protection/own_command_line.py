@@ -39,7 +39,7 @@ ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
-        "constraints", "rules", "tune", "demo", "replay", "limits", "fleet", "containment", "undo",
+        "constraints", "rules", "tune", "demo", "replay", "limits", "fleet", "containment", "undo", "state",
     }
 )  # fmt: skip
 _LINKERS = program_catalogue.programs("program_linker")

@@ -1,0 +1,52 @@
+"""`toolguard state export`: writes the state into one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolguard_cli.commands.command_options import command, command_app
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import state_archive
+from toolguard_cli.person import require_human
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.wording import printable
+
+NOT_IN_IT = "not in it: waiting calls, approvals, answers for sessions, the fleet identity, what undo keeps, metrics"
+
+app = command_app()
+
+
+@command(app, "toolguard state export ~/monday.toolguard-state", "toolguard state export ~/monday.toolguard-state --json")
+def run(
+    places: Places,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help=f"A new file, whose name ends with {state_archive.ENDING}.", show_default=False),
+    ],
+) -> Result:
+    """Write the state into one file.
+
+    The gateway may run meanwhile. The file holds the key that signs approvals and grants: keep it where only you can read
+    it. Agents may not read files whose names end with .toolguard-state.
+    """
+    require_human.refuse(places, "state export")
+    target = file.expanduser().absolute()
+    with gateway_stores.user_errors():
+        try:
+            about = state_archive.write(places.state_dir, target)
+        except OSError as error:
+            raise UserError(f"nothing was written: {error}", f"check {printable.plain(str(target.parent))}") from error
+    total = sum(each.size for each in about.files)
+    line = gateway_stores.event("state", code="state.exported", reason=f"{len(about.files)} files were written to {target}")
+    lines = [
+        Line("ok", f"{len(about.files)} files, {total:,} bytes: {printable.plain(str(target))}"),
+        Line("info", NOT_IN_IT),
+        Line("warn", "whoever can read this file can approve calls; keep it where only you can"),
+        *(Line("warn", warning) for warning in gateway_stores.logged(places, line)),
+    ]
+    return Result("state export", {"file": str(target), "files": [each.name for each in about.files]}, tuple(lines))
