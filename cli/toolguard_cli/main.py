@@ -137,7 +137,7 @@ def _narrow() -> int | None:
 
 def _sentence(message: str) -> str:
     """What the option parser says, as the other errors are written: `--port: must be ...`."""
-    text = _FORMAL.sub(lambda found: f"{found[1]}: " if found[1] else "", message.removesuffix("."), count=1)
+    text = _FORMAL.sub(lambda match: f"{match[1]}: " if match[1] else "", message.removesuffix("."), count=1)
     for form, words in _PLAINER:
         text = form.sub(words, text, count=1)
     return text[:1].lower() + text[1:] if text[1:2].islower() else text

@@ -156,8 +156,8 @@ class _Follow:
     def _take(self, line: ChainLine) -> str:
         self._seq, self._hash = line.seq, line.hash
         self._lines += 1
-        if found := _NAMED.search(line.data):
-            self._named.add((int(found[1]), found[2].decode()))
+        if match := _NAMED.search(line.data):
+            self._named.add((int(match[1]), match[2].decode()))
         return ""
 
     def end(self) -> str:

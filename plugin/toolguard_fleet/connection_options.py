@@ -26,13 +26,13 @@ def options(dsn: str, name: str = "toolguard", patience: int = CONNECT_SECONDS) 
     """Arguments for `psycopg.connect`. `name`: the application name that the server shows. `patience`: seconds for a
     connection, unless the string says it or names several hosts. Raises `FleetError`."""
     try:
-        found: dict[str, Any] = conninfo.conninfo_to_dict(dsn)
+        params: dict[str, Any] = conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
         raise FleetError(_problem(error)) from error
-    has_others = "," in str(found.get("host", "")) + str(found.get("hostaddr", ""))
-    found.setdefault("connect_timeout", CONNECT_SECONDS if has_others else patience)
-    found["application_name"] = name[:63]
-    return found if is_local(found) else _verified(found)
+    has_others = "," in str(params.get("host", "")) + str(params.get("hostaddr", ""))
+    params.setdefault("connect_timeout", CONNECT_SECONDS if has_others else patience)
+    params["application_name"] = name[:63]
+    return params if is_local(params) else _verified(params)
 
 
 def _problem(error: psycopg.ProgrammingError) -> str:
@@ -41,11 +41,11 @@ def _problem(error: psycopg.ProgrammingError) -> str:
     return f'{NOT_A_DSN}: there is no option "{named[1]}"' if named else NOT_A_DSN
 
 
-def is_local(found: dict[str, Any]) -> bool:
+def is_local(params: dict[str, Any]) -> bool:
     """Whether all hosts are Unix sockets or loopback. What a service file names counts as remote."""
-    if found.get("service") or os.environ.get("PGSERVICE"):
+    if params.get("service") or os.environ.get("PGSERVICE"):
         return False
-    hosts = [str(found.get(name) or os.environ.get(variable, "")) for name, variable in _PLACES]
+    hosts = [str(params.get(name) or os.environ.get(variable, "")) for name, variable in _PLACES]
     return all(_is_here(host) for value in hosts for host in value.split(","))
 
 
@@ -61,22 +61,22 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _verified(found: dict[str, Any]) -> dict[str, Any]:
+def _verified(params: dict[str, Any]) -> dict[str, Any]:
     """GSS encryption is off: where it is possible, libpq would prefer it and not check the certificate."""
-    if (mode := found.get("sslmode", VERIFIED)) != VERIFIED:
+    if (mode := params.get("sslmode", VERIFIED)) != VERIFIED:
         raise FleetError(f"the connection string has sslmode={mode}: a server on another machine needs sslmode={VERIFIED}")
-    found |= {"sslmode": VERIFIED, "gssencmode": "disable"}
+    params |= {"sslmode": VERIFIED, "gssencmode": "disable"}
     own = Path("~/.postgresql/root.crt").expanduser()
-    has_own = found.get("sslrootcert") or os.environ.get("PGSSLROOTCERT") or own.exists()
+    has_own = params.get("sslrootcert") or os.environ.get("PGSSLROOTCERT") or own.exists()
     if not has_own and psycopg.pq.version() >= SYSTEM_CERTIFICATES:
-        found["sslrootcert"] = "system"
-    return found
+        params["sslrootcert"] = "system"
+    return params
 
 
 def without_login(dsn: str) -> str:
     """The same server and database, for the login and password of whoever connects. Raises `FleetError`."""
     try:
-        found = conninfo.conninfo_to_dict(dsn)
+        params = conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
         raise FleetError(_problem(error)) from error
-    return conninfo.make_conninfo("", **{name: value for name, value in found.items() if name not in _LOGIN})
+    return conninfo.make_conninfo("", **{name: value for name, value in params.items() if name not in _LOGIN})

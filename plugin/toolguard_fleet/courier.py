@@ -121,8 +121,8 @@ async def serve(pipe: EnginePipe) -> None:
             asked = asyncio.ensure_future(_answer(questions, message, pipe))
             open_questions.add(asked)
             asked.add_done_callback(open_questions.discard)
-    for each in beside:
-        each.cancel()
+    for running in beside:
+        running.cancel()
 
 
 async def _answer(questions: HoldQuestions, question: messages.Question, pipe: EnginePipe) -> None:

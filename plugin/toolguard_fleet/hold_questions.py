@@ -42,8 +42,8 @@ class HoldQuestions:
                     question.digest, question.entry, question.wait, question.need, list(question.need_teams),
                     question.window,
                 )  # fmt: skip
-                found = await self._connection.call(PRESENT, (*self._who, *arguments), question.seconds, at_once=True)
-                return msgspec.convert({**found, "type": "presented", "id": question.id}, messages.PresentAnswer)
+                answer = await self._connection.call(PRESENT, (*self._who, *arguments), question.seconds, at_once=True)
+                return msgspec.convert({**answer, "type": "presented", "id": question.id}, messages.PresentAnswer)
             case messages.Close():
                 words = (question.nonce, question.status, question.by, question.where, question.why)
                 return await self._done(CLOSE, words, question)
@@ -52,14 +52,14 @@ class HoldQuestions:
             case messages.MoveEnd():
                 return await self._done(MOVE_END, (question.nonce, question.left), question)
             case messages.Entries():
-                found = await self._connection.call(ENTRIES, self._who, question.seconds, at_once=True)
-                rows = [row for row in (*found["open"], *found["closed"]) if row["entry"] is not None]
+                answer = await self._connection.call(ENTRIES, self._who, question.seconds, at_once=True)
+                rows = [row for row in (*answer["open"], *answer["closed"]) if row["entry"] is not None]
                 entries = msgspec.convert([_renamed(row) for row in rows], tuple[messages.FleetEntry, ...])
                 return messages.EntriesAnswer(question.id, entries)
 
     async def _done(self, statement: Any, arguments: tuple[Any, ...], question: messages.Question) -> messages.Answer:
-        found = await self._connection.call(statement, (*self._who, *arguments), question.seconds, at_once=True)
-        return messages.DoneAnswer(question.id, found is not None)
+        answer = await self._connection.call(statement, (*self._who, *arguments), question.seconds, at_once=True)
+        return messages.DoneAnswer(question.id, answer is not None)
 
 
 def _renamed(row: dict[str, Any]) -> dict[str, Any]:

@@ -33,9 +33,9 @@ class PageDatabase:
     def ask(self, statement: LiteralString, arguments: tuple[Any, ...], kind: type[T]) -> T:
         """The first column of the first row as `kind`. Raises `FleetError`: `UnreachableError` without an answer."""
         asked: Future[Any] = asyncio.run_coroutine_threadsafe(self._ask(statement, arguments), self._loop)
-        found = asked.result()
+        answer = asked.result()
         try:
-            return msgspec.convert(found, kind)
+            return msgspec.convert(answer, kind)
         except msgspec.ValidationError as error:
             raise FleetError(f"the fleet's database returned an unexpected answer: {error}") from error
 
@@ -55,7 +55,7 @@ class PageDatabase:
 
     def _next(self) -> DeadlineConnection:
         """The one that was used last, if the server can be asked by it: one slow question must not refuse the others."""
-        chosen = next((each for each in reversed(self._free) if each.is_ready), self._free[-1])
+        chosen = next((connection for connection in reversed(self._free) if connection.is_ready), self._free[-1])
         self._free.remove(chosen)
         return chosen
 

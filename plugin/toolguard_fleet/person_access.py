@@ -88,8 +88,8 @@ class PersonSession:
     def policy(self, team: str, version: int | None = None) -> PushedPolicy | None:
         """The latest of the team without `version`; `*`: for teams without one of their own."""
         kind: Any = PushedPolicy | None
-        found: PushedPolicy | None = first(self._connection, "SELECT fleet.policy_at(%s, %s)", (team, version), kind)
-        return found
+        pushed: PushedPolicy | None = first(self._connection, "SELECT fleet.policy_at(%s, %s)", (team, version), kind)
+        return pushed
 
     def push_policy(self, team: str, version: int, toml: bytes, signature: bytes) -> None:
         first(self._connection, "SELECT fleet.push_policy(%s, %s, %s, %s)", (team, version, toml, signature), object)

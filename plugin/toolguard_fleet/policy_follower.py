@@ -110,9 +110,9 @@ class PolicyFollower:
 
     async def _fetched(self) -> _Offered | None:
         who = (self._duty.identity.id, self._duty.identity.token)
-        found = await self._connection.call(POLICY_OF, who, DEADLINE)
+        policy = await self._connection.call(POLICY_OF, who, DEADLINE)
         try:
-            return None if found is None else msgspec.convert(found, _Offered)
+            return None if policy is None else msgspec.convert(policy, _Offered)
         except msgspec.ValidationError as error:
             raise PolicyRefusedError(f"the fleet's database returned an unexpected policy: {error}") from error
 

@@ -77,8 +77,8 @@ class SchemaVersion(msgspec.Struct, frozen=True):
 def migrations() -> tuple[SchemaMigration, ...]:
     """Those of this package, in order."""
     folder = files("toolguard_fleet") / "migrations"
-    found = sorted(name for entry in folder.iterdir() if NAME.fullmatch(name := entry.name))
-    return tuple(_migration(name, (folder / name).read_text("utf-8")) for name in found)
+    names = sorted(name for entry in folder.iterdir() if NAME.fullmatch(name := entry.name))
+    return tuple(_migration(name, (folder / name).read_text("utf-8")) for name in names)
 
 
 def _migration(name: str, text: str) -> SchemaMigration:
@@ -196,13 +196,13 @@ def read_version(connection: Connection[Any]) -> SchemaVersion:
 
 def check_version(connection: Connection[Any]) -> SchemaVersion:
     """Raises `SchemaError` if this toolguard cannot work with the database."""
-    found = read_version(connection)
-    if found.oldest_client > latest():
+    version = read_version(connection)
+    if version.oldest_client > latest():
         raise SchemaError(
-            f"the schema has version {found.version}, and this toolguard knows only {latest()}: upgrade toolguard here"
+            f"the schema has version {version.version}, and this toolguard knows only {latest()}: upgrade toolguard here"
         )
-    if found.version < latest():
+    if version.version < latest():
         raise SchemaError(
-            f"the schema has version {found.version}, this toolguard {latest()}: run `toolguard fleet migrate`"
+            f"the schema has version {version.version}, this toolguard {latest()}: run `toolguard fleet migrate`"
         )
-    return found
+    return version

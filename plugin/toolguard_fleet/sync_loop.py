@@ -83,8 +83,8 @@ class SyncLoop:
         """Seconds until the next one."""
         asked = time.time()
         try:
-            found = await self._connection.call(SYNC, (*self._who, list(self._waiting), self._version), DEADLINE)
-            synced = msgspec.convert(found, _Synced)
+            answer = await self._connection.call(SYNC, (*self._who, list(self._waiting), self._version), DEADLINE)
+            synced = msgspec.convert(answer, _Synced)
         except (FleetError, msgspec.ValidationError) as error:
             self._is_now(structs.replace(self.status, is_connected=False, error=str(error)))
             return AWAY_PACE
@@ -97,10 +97,10 @@ class SyncLoop:
                 policy_version=synced.policy_version or 0, skew=skew, policy_error=self.policy_error,
             )
         )  # fmt: skip
-        for each in synced.decided:
-            if self._reported.get(each.nonce) != each.status:
-                self._reported[each.nonce] = each.status
-                self._report(each)
+        for decided in synced.decided:
+            if self._reported.get(decided.nonce) != decided.status:
+                self._reported[decided.nonce] = decided.status
+                self._report(decided)
         return min(max(synced.next_ms / 1000, LEAST_PACE), MOST_PACE)
 
     def _is_now(self, status: FleetStatus) -> None:

@@ -57,10 +57,14 @@ def invalid(places: Places) -> str:
 
 def worth_a_look(known: Iterable[Standing], config: Config) -> list[Standing]:
     """Those that have spent, lost trust or shown a signal; signals first, then by what is left."""
-    found = [
-        each for each in known if each.spent > 0 or each.reported or each.trust < _of(each, config).budget.initial_trust
+    standings = [
+        standing
+        for standing in known
+        if standing.spent > 0 or standing.reported or standing.trust < _of(standing, config).budget.initial_trust
     ]
-    return sorted(found, key=lambda each: (not each.reported, left(each, config), each.agent, each.session))
+    return sorted(
+        standings, key=lambda standing: (not standing.reported, left(standing, config), standing.agent, standing.session)
+    )
 
 
 def left(standing: Standing, config: Config) -> float:

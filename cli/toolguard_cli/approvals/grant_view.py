@@ -47,8 +47,8 @@ def _public(meaning: Meaning) -> dict[str, Any]:
 def bound_to(grant: Grant) -> list[str]:
     """What it was given for, one line for each folder in which its calls may run."""
     home = str(Path.home())
-    found = ("; ".join(granted_meaning.described(meaning, home)) for meaning in grant.bound or ())
-    return [printable.cut(line, MAX_LINE) for line in found if line]
+    meanings = ("; ".join(granted_meaning.described(meaning, home)) for meaning in grant.bound or ())
+    return [printable.cut(line, MAX_LINE) for line in meanings if line]
 
 
 def details(grant: Grant, now: float) -> list[str]:
@@ -79,13 +79,13 @@ def session_public(grant: SessionGrant) -> dict[str, Any]:
 def named(text: str, ids: Iterable[str]) -> str:
     """The one id that a user means: all of it, or its beginning. Raises `UserError`."""
     known = list(ids)
-    found = [text] if text in known else [each for each in known if text and each.startswith(text)]
-    if len(found) > 1:
-        some = ", ".join(sorted(found)[:MAX_IDS]) + (" ..." if len(found) > MAX_IDS else "")
-        raise UserError(f"{len(found)} grants begin with {printable.cut(text, 40)}: {some}", "give more of the id")
-    if not found:
+    matching = [text] if text in known else [nonce for nonce in known if text and nonce.startswith(text)]
+    if len(matching) > 1:
+        some = ", ".join(sorted(matching)[:MAX_IDS]) + (" ..." if len(matching) > MAX_IDS else "")
+        raise UserError(f"{len(matching)} grants begin with {printable.cut(text, 40)}: {some}", "give more of the id")
+    if not matching:
         raise missing(text)
-    return found[0]
+    return matching[0]
 
 
 def missing(grant_id: str) -> UserError:

@@ -68,17 +68,17 @@ class ScreenRow:
 
 def keys(data: str) -> list[str]:
     """The pressed keys: `up`, `pagedown` and so on, or the character. Other control sequences are ignored."""
-    found: list[str] = []
+    pressed: list[str] = []
     while data:
         name = next((name for name in _NAMES if data.startswith(name)), "")
         if name:
-            found.append(_NAMES[name])
+            pressed.append(_NAMES[name])
         elif data.startswith(("\x1b[", "\x1bO")):
-            return found
+            return pressed
         elif data[0].isprintable():
-            found.append(data[0].lower())
+            pressed.append(data[0].lower())
         data = data[len(name) or 1 :]
-    return found
+    return pressed
 
 
 def settled(view: ScreenView, calls: Sequence[HeldCall]) -> ScreenView:

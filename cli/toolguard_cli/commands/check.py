@@ -219,23 +219,23 @@ def run(places: Places, call: Call, session: Path | None = None) -> Result:
     if broken := rule_view.broken(places):
         return rule_view.report("check", broken)
     judged = offline_guard.load(places)
-    found, behind = (judged.weigh(call), []) if session is None else _behind(places, judged, call, session)
+    judgement, behind = (judged.weigh(call), []) if session is None else _behind(places, judged, call, session)
     config = judged.config_for(call.agent)
     threshold = config.escalation_threshold
     inner = inner_call(call)
-    ways = list(_ways(judged, inner, found, places))
-    risk = None if found.code in UNJUDGED else risk_view.risk(inner, found, config)
+    ways = list(_ways(judged, inner, judgement, places))
+    risk = None if judgement.code in UNJUDGED else risk_view.risk(inner, judgement, config)
     lines = [
-        Line(found.decision, _score(found, threshold)),
+        Line(judgement.decision, _score(judgement, threshold)),
         Line("warn", STOPPED) if stores.kill_switch(places.state_dir).thrown() else None,
-        *(Line("warn" if not at else "info", text) for at, text in enumerate(risk_view.depends(judged, inner, found))),
-        Line("info", printable.plain(found.reason)) if found.reason else None,
-        *(Line("info", printable.plain(note)) for note in found.note.splitlines()),
-        *_section("it would", descriptions.distinct_effects(found.effects)),
-        *_section("because", list(_causes(inner, found))),
-        *_section("risk", list(filter(None, [risk_view.words(risk, found, config)])) if risk else []),
+        *(Line("warn" if not at else "info", text) for at, text in enumerate(risk_view.depends(judged, inner, judgement))),
+        Line("info", printable.plain(judgement.reason)) if judgement.reason else None,
+        *(Line("info", printable.plain(note)) for note in judgement.note.splitlines()),
+        *_section("it would", descriptions.distinct_effects(judgement.effects)),
+        *_section("because", list(_causes(inner, judgement))),
+        *_section("risk", list(filter(None, [risk_view.words(risk, judgement, config)])) if risk else []),
         *rule_view.off(judged),
-        *_mode(config.active_mode, found.decision),
+        *_mode(config.active_mode, judgement.decision),
         *(Line("warn", text) for text in not_guarded.warnings(places, config.active_mode)),
         Line("warn", doubt) if (doubt := tool_spelling.doubt(call.tool)) else None,
         *ways,
@@ -243,13 +243,13 @@ def run(places: Places, call: Call, session: Path | None = None) -> Result:
         Line("info", f"({judged.basis.words()})"),
     ]
     data = {
-        **public(found),
+        **public(judgement),
         "threshold": threshold,
         "risk": risk,
         "allow": [line.text for line in ways if line.kind == "next"],
         "basis": judged.basis.public(),
     }
-    return Result("check", data, tuple(line for line in lines if line), EXIT[found.decision])
+    return Result("check", data, tuple(line for line in lines if line), EXIT[judgement.decision])
 
 
 def _behind(places: Places, judged: Judging, call: Call, session: Path) -> tuple[Judgement, list[Line]]:
@@ -263,40 +263,40 @@ def _behind(places: Places, judged: Judging, call: Call, session: Path) -> tuple
         for step in transcript_steps.steps(source):
             count += sum(1 for _ in player.play(step))
         agent, cwd = call.agent or source.agent, source.cwd or call.cwd
-        found = player.weigh(replace(call, agent=agent, cwd=cwd, session=source.session, run=player.run))
+        judgement = player.weigh(replace(call, agent=agent, cwd=cwd, session=source.session, run=player.run))
     finally:
         player.close()
     if source.error:
         raise UserError(f"cannot read {session}: {source.error}", "name a transcript of OpenClaw")
-    return found, [Line("info", printable.plain(f"judged behind {count} calls of session {source.session}"))]
+    return judgement, [Line("info", printable.plain(f"judged behind {count} calls of session {source.session}"))]
 
 
-def public(found: Judgement) -> dict[str, Any]:
+def public(judgement: Judgement) -> dict[str, Any]:
     return {
-        "verdict": found.decision,
-        "code": found.code,
-        "clarity": found.clarity,
-        "stakes": found.stakes,
-        "score": found.score,
-        "effects": descriptions.distinct_effects(found.effects),
+        "verdict": judgement.decision,
+        "code": judgement.code,
+        "clarity": judgement.clarity,
+        "stakes": judgement.stakes,
+        "score": judgement.score,
+        "effects": descriptions.distinct_effects(judgement.effects),
         "rules": [
             {"rule": m.rule, "reason": m.reason, "clarity": m.clarity, "stakes": m.stakes, "blocks": m.blocks}
-            for m in found.matches
+            for m in judgement.matches
         ],
-        "reason": found.reason,
-        "note": found.note,
+        "reason": judgement.reason,
+        "note": judgement.note,
     }
 
 
-def _score(found: Judgement, threshold: int) -> str:
-    if found.code in UNJUDGED:
-        return f"it is not judged: {UNJUDGED[found.code]}"
-    outcome = OUTCOMES[found.decision]
-    if found.decision == "block" and not found.matches:
-        return f"{outcome} ({found.code}, whatever it would score)"
-    text = f"clarity {found.clarity} x stakes {found.stakes} = {found.score}"
-    if found.decision != "allow" and (found.decision == "block" or found.score < threshold):
-        return f"{outcome} ({found.code}, whatever its score; {text})"
+def _score(judgement: Judgement, threshold: int) -> str:
+    if judgement.code in UNJUDGED:
+        return f"it is not judged: {UNJUDGED[judgement.code]}"
+    outcome = OUTCOMES[judgement.decision]
+    if judgement.decision == "block" and not judgement.matches:
+        return f"{outcome} ({judgement.code}, whatever it would score)"
+    text = f"clarity {judgement.clarity} x stakes {judgement.stakes} = {judgement.score}"
+    if judgement.decision != "allow" and (judgement.decision == "block" or judgement.score < threshold):
+        return f"{outcome} ({judgement.code}, whatever its score; {text})"
     return f"{outcome} ({text}; calls are held at {threshold})"
 
 
@@ -311,12 +311,12 @@ def _because(match: Match) -> str:
     return f"{match.rule} ({'blocks' if match.blocks else adds(match.clarity, match.stakes)}): {match.reason}"
 
 
-def _causes(call: Call, found: Judgement) -> Iterator[str]:
-    own = found.code.startswith(OF_SEVERITY)
-    if (own or not found.matches) and found.code not in ("allow", rubric.CODE, *UNJUDGED):
-        yield found.code
-    yield from map(_because, found.matches)
-    texts = call_texts.commands(tool_name(call.tool), call.params) if found.code not in UNJUDGED else ()
+def _causes(call: Call, judgement: Judgement) -> Iterator[str]:
+    own = judgement.code.startswith(OF_SEVERITY)
+    if (own or not judgement.matches) and judgement.code not in ("allow", rubric.CODE, *UNJUDGED):
+        yield judgement.code
+    yield from map(_because, judgement.matches)
+    texts = call_texts.commands(tool_name(call.tool), call.params) if judgement.code not in UNJUDGED else ()
     if any("broken" in read(text).flaws for text in texts):
         yield f"its syntax is broken (clarity +{rubric.BROKEN_CLARITY})"
 
@@ -330,39 +330,39 @@ def _mode(mode: str, decision: str) -> Iterator[Line]:
         yield Line("warn", "the mode is shadow: the gateway only logs this and lets the call run")
 
 
-def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iterator[Line]:
+def _ways(judged: Judging, call: Call, judgement: Judgement, places: Places) -> Iterator[Line]:
     threshold, config = judged.config_for(call.agent).escalation_threshold, printable.plain(str(places.config))
-    if found.decision == "block":
+    if judgement.decision == "block":
         yield Line("info", "no approval and no grant allows this; if it has to be done, do it yourself")
-        yield from (Line("info", text) for text in _by_severity(found))
-    if found.decision != "hold":
+        yield from (Line("info", text) for text in _by_severity(judgement))
+    if judgement.decision != "hold":
         return
     yield Line("info", "once it is held, toolguard approve lets it run once")
-    if destruction.destroys(found):
+    if destruction.destroys(judgement):
         yield Line("info", "it destroys something: nothing is proposed that would let such calls run without asking")
         return
     if grant := exact_grant.for_local(call):
         yield Line("next", f"{narrow_grant.command(grant, LASTS, places.given)}   ({narrow_grant.scope(grant, 'a day')})")
     else:
         yield Line("info", "no grant can cover only this call: approve it when it is held")
-    wider = list(_wider(judged, call, found, threshold))
+    wider = list(_wider(judged, call, judgement, threshold))
     for at, text in enumerate(wider):
         yield Line("info", f"{'wider: ' if not at else '       '}{text}")
     if wider:
         yield Line("info", f"       (these settings are under {'.'.join(gateway_stores.ENTRY)} in {config})")
 
 
-def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iterator[str]:
+def _wider(judged: Judging, call: Call, judgement: Judgement, threshold: int) -> Iterator[str]:
     """Settings that would allow this call and more; none for severe calls."""
-    if found.code == always_block.CODE:
+    if judgement.code == always_block.CODE:
         yield f"remove {printable.cut(call.tool, 40)} from alwaysBlock"
         return
-    if found.code.startswith(OF_SEVERITY):
-        yield from _by_severity(found)
+    if judgement.code.startswith(OF_SEVERITY):
+        yield from _by_severity(judgement)
         return
-    if threshold <= found.score < SEVERE:
-        yield f'"escalationThreshold": {found.score + 1} allows every call with a score of up to {found.score}'
-    names = _in_the_way(judged, call, found)
+    if threshold <= judgement.score < SEVERE:
+        yield f'"escalationThreshold": {judgement.score + 1} allows every call with a score of up to {judgement.score}'
+    names = _in_the_way(judged, call, judgement)
     own = [name for name in names if name in judged.own]
     if own:
         yield f"change {' and '.join(own)} in policy.toml: your own rule{'' if len(own) == 1 else 's'}"
@@ -371,16 +371,16 @@ def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Ite
         yield f'"rulesOff": {json.dumps(names)} disables {which}'
 
 
-def _by_severity(found: Judgement) -> Iterator[str]:
-    if not found.code.startswith(OF_SEVERITY):
+def _by_severity(judgement: Judgement) -> Iterator[str]:
+    if not judgement.code.startswith(OF_SEVERITY):
         return
-    yield f"change the rule {found.code.removeprefix(OF_SEVERITY)} in policy.toml: it is your own"
+    yield f"change the rule {judgement.code.removeprefix(OF_SEVERITY)} in policy.toml: it is your own"
 
 
-def _in_the_way(judged: Judging, call: Call, found: Judgement) -> list[str]:
+def _in_the_way(judged: Judging, call: Call, judgement: Judgement) -> list[str]:
     """The rules without which the call would run, strongest first; empty if there are none."""
     names: list[str] = []
-    for match in found.matches[:SHOWN]:
+    for match in judgement.matches[:SHOWN]:
         if match.rule in names:
             continue
         names.append(match.rule)

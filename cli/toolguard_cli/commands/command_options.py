@@ -131,7 +131,7 @@ def command(app: typer.Typer, *shown: str, name: str | None = None, notes: str =
         own = dict(signature(run, eval_str=True).parameters)
         selects, wants_json = own.pop("places", None) is not None, "as_json" in own
         as_json = own.pop("as_json", _option("as_json", bool, default=False))
-        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()]
+        parameters = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own.values()]
         if selects:
             parameters += [_option("state_dir", StateDir, default=None), _option("config", ConfigPath, default=None)]
         parameters.append(as_json.replace(annotation=Json) if as_json.annotation is bool else as_json)
@@ -147,7 +147,7 @@ def command(app: typer.Typer, *shown: str, name: str | None = None, notes: str =
         for each in parameters:
             _name_value(each)
         call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {each.name: each.annotation for each in parameters}
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         app.command(name, **{"cls": PlainCommand, **options}, epilog=notes + examples(*shown))(call)
         return run
 
@@ -160,7 +160,7 @@ _PLACEHOLDERS = {int: "NUMBER", float: "NUMBER", Path: "PATH", str: "TEXT"}
 def _name_value(parameter: Parameter) -> None:
     """Shows the option's value in the help as a plain word, not as a type of Python."""
     kind, *facts = get_args(parameter.annotation) or (None,)
-    kinds = {kind, *get_args(kind), *(inner for each in get_args(kind) for inner in get_args(each))}
+    kinds = {kind, *get_args(kind), *(inner for argument in get_args(kind) for inner in get_args(argument))}
     for fact in facts:
         if isinstance(fact, typer.models.ArgumentInfo) and fact.metavar is None:
             fact.metavar = parameter.name.upper()

@@ -21,7 +21,7 @@ def _sections() -> Iterator[str]:
     known = {name for names in RootGroup.sections.values() for name in names}
     rest = tuple(name for name in RootGroup.table if name not in known)
     for title, names in {**RootGroup.sections, "More": rest}.items():
-        rows = "".join(f"| `toolguard {name}` | {summary} |\n" for each in names for name, summary in _rows(each))
+        rows = "".join(f"| `toolguard {name}` | {summary} |\n" for section in names for name, summary in _rows(section))
         yield f"\n### {title}\n\n| command | what it does |\n| --- | --- |\n{rows}"
     yield "\n"
 

@@ -26,8 +26,8 @@ def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRu
     require_human.refuse(places, accepted_view.COMMAND, loosens=not dry_run)
     with gateway_stores.user_errors():
         seen = accepted_view.found(places)
-        texts = [accepted_view.words(each) for each in seen]
-        data = {"dryRun": dry_run, "accepted": [accepted_view.public(each) for each in seen]}
+        texts = [accepted_view.words(notice) for notice in seen]
+        data = {"dryRun": dry_run, "accepted": [accepted_view.public(notice) for notice in seen]}
         if not seen:
             return Result(accepted_view.COMMAND, data, (Line("ok", NOTHING),))
         if dry_run:
@@ -37,6 +37,6 @@ def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRu
             message = Line("info", "nothing was accepted; toolguard status keeps reporting these settings")
             return Result(accepted_view.COMMAND, {"dryRun": False, "accepted": []}, (message,), 1)
         accepted_view.accept(places, seen, gateway_stores.decision(reason))
-    lines = [Line("ok", printable.plain(f"accepted: {each.text}")) for each in seen]
+    lines = [Line("ok", printable.plain(f"accepted: {notice.text}")) for notice in seen]
     lines.append(Line("info", "from now on, settings are compared with the accepted ones"))
     return Result(accepted_view.COMMAND, data, tuple(lines))

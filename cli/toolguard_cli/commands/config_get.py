@@ -42,11 +42,17 @@ def run(places: Places, path: Setting, *, root: Root = False) -> Result:
     tree = config_tree.read(places.config)
     named = setting_names.resolve(path, tree, root=root)
     setting_names.refuse_other_agents(named, path, tree, "toolguard config get")
-    found = look(tree, named)
-    if found is None:
+    setting = look(tree, named)
+    if setting is None:
         raise UserError(*missing(tree, named))
-    data = {"path": named.whole, "value": found.value, "source": found.source, "file": found.file, "line": found.line}
-    return Result("config get", data, printed=json.dumps(found.value, indent=2, ensure_ascii=False))
+    data = {
+        "path": named.whole,
+        "value": setting.value,
+        "source": setting.source,
+        "file": setting.file,
+        "line": setting.line,
+    }
+    return Result("config get", data, printed=json.dumps(setting.value, indent=2, ensure_ascii=False))
 
 
 def look(tree: ConfigTree, named: NamedSetting) -> FoundSetting | None:

@@ -74,7 +74,7 @@ def pairs(words: list[str]) -> list[tuple[str, str]]:
     assigned = [_ASSIGNED.fullmatch(word) for word in words]
     if len(words) == 2 and not assigned[0]:  # noqa: PLR2004 - a path and its value
         return [(words[0], words[1])]
-    if wrong := next((word for word, found in zip(words, assigned, strict=True) if not found), None):
+    if wrong := next((word for word, match in zip(words, assigned, strict=True) if not match), None):
         hint = f"{wrong} has no value" if len(words) == 1 else f"{wrong} is not {SEVERAL}, and only one {ONE} can be given"
         raise typer.BadParameter(hint, param_hint=SEVERAL)
-    return [(found[1], found[2]) for found in assigned if found]
+    return [(match[1], match[2]) for match in assigned if match]

@@ -114,7 +114,7 @@ def _row(tree: ConfigTree, steps: Steps) -> SettingRow:
 
 def _variables(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        yield from (f"${{{found[2]}}}" for found in env_vars.NAME.finditer(value) if not found[1])
+        yield from (f"${{{match[2]}}}" for match in env_vars.NAME.finditer(value) if not match[1])
     elif isinstance(value, list | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _variables(item)
@@ -138,7 +138,7 @@ def _problems(subject: ConfigSubject) -> Iterator[Line]:
     if not subject.installed:
         yield Line("warn", "toolguard is not in this config; these settings would apply once it is installed")
         yield Line("next", subject.command("install"))
-    elif any(each.level == "error" for each in entry_settings.fits(subject)):
+    elif any(problem.level == "error" for problem in entry_settings.fits(subject)):
         yield Line("error", "some settings are invalid, and the gateway does not start with them")
         yield Line("next", subject.command("config", "validate"))
 

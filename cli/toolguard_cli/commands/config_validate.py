@@ -34,34 +34,34 @@ def run(places: Places, *, offline: bool, openclaw: tuple[str, ...] | None = Non
     try:
         tree = config_tree.read(places.config)
     except UserError as error:
-        why = _why(offline=offline, found=bool(asked))
+        why = _why(offline=offline, is_found=bool(asked))
         return _result(places, [file_texts.faults(error, places.config)], [places.config.name], why)
-    found = validation.findings(tree, places, openclaw=asked)
-    why = "" if asked and validation.can_be_asked(tree) else _why(offline=offline, found=bool(asked))
-    return _result(places, found, [str(file.path) for file in tree.files], why)
+    findings = validation.findings(tree, places, openclaw=asked)
+    why = "" if asked and validation.can_be_asked(tree) else _why(offline=offline, is_found=bool(asked))
+    return _result(places, findings, [str(file.path) for file in tree.files], why)
 
 
-def _why(*, offline: bool, found: bool) -> str:
+def _why(*, offline: bool, is_found: bool) -> str:
     if offline:
         return "not validated by OpenClaw (--offline)"
-    if found:
+    if is_found:
         return "not validated by OpenClaw, which cannot read this config either"
     return "not validated by OpenClaw, which is not on PATH"
 
 
-def _result(places: Places, found: list[ConfigFinding], files: list[str], not_asked: str) -> Result:
-    errors = len(validation.errors(found))
-    warnings = sum(each.level == "warn" for each in found)
+def _result(places: Places, findings: list[ConfigFinding], files: list[str], not_asked: str) -> Result:
+    errors = len(validation.errors(findings))
+    warnings = sum(finding.level == "warn" for finding in findings)
     data = {
         "config": str(places.config),
         "files": files,
         "openclawAsked": not not_asked,
-        "findings": answer_lines.public(found),
+        "findings": answer_lines.public(findings),
     }
     return Result(
         "config validate",
         data,
-        (*answer_lines.lines(found), *_summary(places, errors, warnings, files, not_asked)),
+        (*answer_lines.lines(findings), *_summary(places, errors, warnings, files, not_asked)),
         int(errors > 0),
     )
 

@@ -47,7 +47,7 @@ class DemoPerson:
     def approve(self, gateway: str, nonce: str) -> None:
         """Raises `UserError`."""
         with self.session() as session:
-            row = next((each for each in session.waiting() if (each.gateway, each.nonce) == (gateway, nonce)), None)
+            row = next((call for call in session.waiting() if (call.gateway, call.nonce) == (gateway, nonce)), None)
             if row is None:
                 raise UserError(f"{nonce} is no longer waiting", "start the demo again")
             body = _body(row)

@@ -69,10 +69,10 @@ def _still_granted(places: Places, entry: HeldCall) -> list[Line]:
     same = [grant.id for grant in active if narrow is not None and _terms(grant) == _terms(narrow)]
     return [
         line
-        for each in same
+        for signature in same
         for line in (
-            Line("warn", f"the grant {each} still allows this call when the agent makes it again"),
-            Line("next", shlex.join(["toolguard", "revoke", each, *places.given])),
+            Line("warn", f"the grant {signature} still allows this call when the agent makes it again"),
+            Line("next", shlex.join(["toolguard", "revoke", signature, *places.given])),
         )
     ]
 

@@ -18,6 +18,6 @@ def run(places: Places, gateway: GatewayId, *, dsn: Dsn = "") -> Result:
     """Admit a gateway that has joined. First compare its fingerprint with the one that it printed when it joined."""
     require_human.refuse(places, "fleet admit")
     with fleet_session.opened(places, dsn) as session:
-        found = session.admit(gateway)
-    where = printable.plain(f"{found.id} on {found.host}, team {found.team}, fingerprint {found.fingerprint}")
-    return Result("fleet admit", {"gateway": registry_view.gateway_data(found)}, (Line("ok", f"admitted {where}"),))
+        admitted = session.admit(gateway)
+    where = printable.plain(f"{admitted.id} on {admitted.host}, team {admitted.team}, fingerprint {admitted.fingerprint}")
+    return Result("fleet admit", {"gateway": registry_view.gateway_data(admitted)}, (Line("ok", f"admitted {where}"),))

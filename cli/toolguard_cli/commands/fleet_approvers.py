@@ -36,9 +36,9 @@ def group(
 def list_persons(places: Places, *, dsn: Dsn = "") -> Result:
     """List the people in your teams, including those whose access was revoked."""
     with fleet_session.opened(places, dsn) as session:
-        found = session.approvers()
-    data = {"approvers": [registry_view.person_data(each) for each in found]}
-    return Result("fleet approvers list", data, tuple(registry_view.person_lines(found)))
+        approvers = session.approvers()
+    data = {"approvers": [registry_view.person_data(approver) for approver in approvers]}
+    return Result("fleet approvers list", data, tuple(registry_view.person_lines(approvers)))
 
 
 @command(
@@ -65,13 +65,15 @@ def add(
         name = login or person
         password = secrets.token_urlsafe(24) if create else ""
         verifier = session.verifier(name, password) if create else None
-        found = session.add_approver(person, name, role, team, verifier)
-    teams = ", ".join(found.teams)
-    words = printable.plain(f"{found.id} has the role {found.role} in {teams}, with the login {found.login}")
+        approver = session.add_approver(person, name, role, team, verifier)
+    teams = ", ".join(approver.teams)
+    words = printable.plain(f"{approver.id} has the role {approver.role} in {teams}, with the login {approver.login}")
     lines = [Line("ok", words)]
     if create:
         lines.append(Line("info", f"password of the login, shown only once: {password}"))
-    return Result("fleet approvers add", {"approver": registry_view.person_data(found), "password": password}, tuple(lines))
+    return Result(
+        "fleet approvers add", {"approver": registry_view.person_data(approver), "password": password}, tuple(lines)
+    )
 
 
 @command(app, "toolguard fleet approvers revoke anna", name="revoke")
@@ -82,6 +84,6 @@ def revoke(places: Places, person: PersonId, *, dsn: Dsn = "") -> Result:
     """
     require_human.refuse(places, "fleet approvers revoke", loosens=False)
     with fleet_session.opened(places, dsn) as session:
-        found = session.revoke_approver(person)
-    line = Line("ok", printable.plain(f"revoked the access of {found.id}, with the login {found.login}"))
-    return Result("fleet approvers revoke", {"approver": registry_view.person_data(found)}, (line,))
+        approver = session.revoke_approver(person)
+    line = Line("ok", printable.plain(f"revoked the access of {approver.id}, with the login {approver.login}"))
+    return Result("fleet approvers revoke", {"approver": registry_view.person_data(approver)}, (line,))

@@ -51,9 +51,9 @@ def audit_show(
     if since:
         filters["hours"] = max(1, min(87_600, -int(-time_spans.seconds(since, "--since") // HOUR)))
     with fleet_session.opened(places, dsn) as session:
-        found = session.audit_trail().lines(filters, limit=last)
-    data = {"lines": [fleet_audit_view.line_data(each) for each in found]}
-    return Result("fleet audit show", data, tuple(fleet_audit_view.shown_lines(found)))
+        lines = session.audit_trail().lines(filters, limit=last)
+    data = {"lines": [fleet_audit_view.line_data(line) for line in lines]}
+    return Result("fleet audit show", data, tuple(fleet_audit_view.shown_lines(lines)))
 
 
 @command(app, "toolguard fleet audit verify", "toolguard fleet audit verify --gateway gw-0123456789abcdef", name="verify")
@@ -63,7 +63,7 @@ def verify(places: Places, *, gateway: GatewayOption = "", dsn: Dsn = "") -> Res
     The chains are recomputed on this machine, which shows whether a stored line was changed, removed or added.
     """
     with fleet_session.opened(places, dsn) as session:
-        found = list(session.audit_trail().verify(gateway or None))
-    data = {"chains": [fleet_audit_view.check_data(each) for each in found]}
-    is_sound = all(each.is_sound for each in found)
-    return Result("fleet audit verify", data, tuple(fleet_audit_view.check_lines(found)), 0 if is_sound else 1)
+        checks = list(session.audit_trail().verify(gateway or None))
+    data = {"chains": [fleet_audit_view.check_data(check) for check in checks]}
+    is_sound = all(check.is_sound for check in checks)
+    return Result("fleet audit verify", data, tuple(fleet_audit_view.check_lines(checks)), 0 if is_sound else 1)

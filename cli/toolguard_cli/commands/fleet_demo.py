@@ -52,8 +52,8 @@ def run(
     with subprocesses.interruptible(), DemoFleet(real, gateways, progress) as fleet:
         first, *others = fleet.gateways
         progress("the agents of the first two gateways make the same call")
-        for each in (first, others[0]):
-            each.deploy()
+        for gateway in (first, others[0]):
+            gateway.deploy()
         mine, theirs = _only(fleet, first), _only(fleet, others[0])
         if yes:
             progress(f"anna approves {mine.nonce}")
@@ -61,16 +61,16 @@ def run(
         else:
             _wait_for_person(fleet, first, mine)
         progress("the agents repeat their calls; that of the first gateway does so twice")
-        for each in (first, first, others[0]):
-            each.deploy()
+        for gateway in (first, first, others[0]):
+            gateway.deploy()
         return _result(fleet, mine, theirs)
 
 
 def _only(fleet: DemoFleet, gateway: DemoGateway) -> FleetCall:
-    found = fleet.held(gateway)
-    if len(found) != 1:
-        raise UserError(f"the gateway held {len(found)} calls instead of 1\n{gateway.gateway.tail()}", "repeat the demo")
-    return found[0]
+    calls = fleet.held(gateway)
+    if len(calls) != 1:
+        raise UserError(f"the gateway held {len(calls)} calls instead of 1\n{gateway.gateway.tail()}", "repeat the demo")
+    return calls[0]
 
 
 def _wait_for_person(fleet: DemoFleet, gateway: DemoGateway, call: FleetCall) -> None:
@@ -90,7 +90,7 @@ def _result(fleet: DemoFleet, mine: FleetCall, theirs: FleetCall) -> Result:
     first, *others = fleet.gateways
     again = [row.nonce for row in fleet.held(first)]
     still = [row.nonce for row in fleet.held(others[0])]
-    ran = {each.id: each.ran for each in fleet.gateways}
+    ran = {gateway.id: gateway.ran for gateway in fleet.gateways}
     is_right = list(ran.values()) == [1] + [0] * len(others) and still == [theirs.nonce] and mine.nonce not in again
     after = f", and was held again as {again[0]}" if again else ""
     lines = [

@@ -43,12 +43,12 @@ def run(
     if since:
         filters["hours"] = max(1, min(MAX_HOURS, -int(-time_spans.seconds(since, "--since") // HOUR)))
     with fleet_session.opened(places, dsn) as session:
-        found = session.events(filters, limit=last)
-    data = {"events": [dated(registry_view.camel_case(msgspec.to_builtins(each)), "at") for each in found]}
-    if not found:
+        events = session.events(filters, limit=last)
+    data = {"events": [dated(registry_view.camel_case(msgspec.to_builtins(event)), "at") for event in events]}
+    if not events:
         return Result("fleet events", data, (Line("info", "no events match"),))
     rows = [
-        (printable.moment(each.at), *map(printable.plain, (each.kind, each.team, each.gateway, each.who, each.detail)))
-        for each in reversed(found)
+        (printable.moment(event.at), *map(printable.plain, (event.kind, event.team, event.gateway, event.who, event.detail)))
+        for event in reversed(events)
     ]
     return Result("fleet events", data, tuple(tables.table(HEAD, rows)))

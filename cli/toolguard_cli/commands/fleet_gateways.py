@@ -15,6 +15,6 @@ app = command_app()
 def run(places: Places, *, dsn: Dsn = "") -> Result:
     """List the gateways of your teams: their state, their last contact, and the fingerprint of their token."""
     with fleet_session.opened(places, dsn) as session:
-        found = session.gateways()
-    data = {"gateways": [registry_view.gateway_data(each) for each in found]}
-    return Result("fleet gateways", data, tuple(registry_view.gateway_lines(found)))
+        gateways = session.gateways()
+    data = {"gateways": [registry_view.gateway_data(gateway) for gateway in gateways]}
+    return Result("fleet gateways", data, tuple(registry_view.gateway_lines(gateways)))

@@ -57,14 +57,16 @@ def run(
         raise typer.BadParameter(str(error), param_hint="on|off|status") from error
     if request == "status":
         with fleet_session.opened(places, dsn) as session:
-            found = [each for each in session.kill_switches() if team in ("", each.team)]
-        lines = [Line("warn" if each.on else "ok", _words(each)) for each in found]
-        return Result(COMMAND, {"teams": [_data(each) for each in found]}, tuple(lines or [Line("info", "no such team")]))
+            switches = [switch for switch in session.kill_switches() if team in ("", switch.team)]
+        lines = [Line("warn" if switch.on else "ok", _words(switch)) for switch in switches]
+        return Result(
+            COMMAND, {"teams": [_data(switch) for switch in switches]}, tuple(lines or [Line("info", "no such team")])
+        )
     caller = require_human.caller(places, f"{COMMAND} {request}", loosens=request == "off")
     name = team_policy.team_of(places, team)
     with fleet_session.opened(places, dsn) as session:
         if request == "off":
-            before = [each for each in session.kill_switches() if each.team == name]
+            before = [switch for switch in session.kill_switches() if switch.team == name]
             caller.require([*map(_words, before), "calls will again be judged according to each gateway's settings"])
         switched = session.kill(name, " ".join(why.split()), on=request == "on")
     lines = [Line("ok", _words(switched))]
@@ -74,18 +76,24 @@ def run(
     return Result(COMMAND, {"teams": [_data(switched)]}, tuple(lines))
 
 
-def _words(found: TeamSwitch) -> str:
-    which = "the fleet's kill switch" if found.team == "*" else f"{found.team}'s kill switch"
-    if not found.on:
+def _words(switch: TeamSwitch) -> str:
+    which = "the fleet's kill switch" if switch.team == "*" else f"{switch.team}'s kill switch"
+    if not switch.on:
         return printable.plain(f"{which} is off")
-    since = f", since {printable.moment(found.at)}" if found.at else ""
-    why = printable.cut(found.why, MAX_WHY) or "no reason given"
-    return printable.plain(f"{which} is ON: no tool call runs on its gateways: {why} (by {found.by}{since})")
+    since = f", since {printable.moment(switch.at)}" if switch.at else ""
+    why = printable.cut(switch.why, MAX_WHY) or "no reason given"
+    return printable.plain(f"{which} is ON: no tool call runs on its gateways: {why} (by {switch.by}{since})")
 
 
-def _data(found: TeamSwitch) -> dict[str, Any]:
-    fields = {"team": found.team, "on": found.on, "why": found.why, "by": found.by, "policyVersion": found.policy_version}
-    return dated({**fields, "since": found.at or 0.0}, "since")
+def _data(switch: TeamSwitch) -> dict[str, Any]:
+    fields = {
+        "team": switch.team,
+        "on": switch.on,
+        "why": switch.why,
+        "by": switch.by,
+        "policyVersion": switch.policy_version,
+    }
+    return dated({**fields, "since": switch.at or 0.0}, "since")
 
 
 def _option(team: str) -> str:

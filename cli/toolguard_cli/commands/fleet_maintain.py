@@ -37,12 +37,12 @@ def run(
 ) -> Result:
     """Create partitions for the next 30 days, drop old ones, and expire old calls. Run it daily."""
     require_human.refuse(places, "fleet maintain", loosens=False)
-    wanted = [KEPT.fullmatch(each) for each in keep or []]
+    wanted = [KEPT.fullmatch(text) for text in keep or []]
     if not all(wanted):
         raise typer.BadParameter("give TABLE=DAYS", param_hint="--keep")
     with fleet_session.opened(places, dsn) as session:
-        for each in filter(None, wanted):
-            session.set_retention(each[1], int(each[2]))
+        for match in filter(None, wanted):
+            session.set_retention(match[1], int(match[2]))
         done = session.maintain()
     words = f"{len(done.created)} partitions created, {len(done.dropped)} dropped, {done.expired} held calls expired"
     data = registry_view.camel_case(msgspec.to_builtins(done))

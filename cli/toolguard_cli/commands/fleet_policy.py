@@ -116,21 +116,21 @@ def show(
     """
     name = team_policy.team_of(places, team)
     with fleet_session.opened(places, dsn) as session:
-        found = session.policy(name, version or None)
-    if found is None:
+        policy = session.policy(name, version or None)
+    if policy is None:
         lines = [Line("info", f"{_team(name)} has no {'such ' if version else ''}policy: one approval is enough")]
         return Result("fleet policy show", {"team": name, "policy": None}, (*lines, *_here(places)))
-    text = team_policy.text_of(found)
-    by = printable.plain(found.by)
-    lines = [Line("info", f"version {found.version} for {_team(name)}, pushed by {by} at {printable.moment(found.at)}")]
+    text = team_policy.text_of(policy)
+    by = printable.plain(policy.by)
+    lines = [Line("info", f"version {policy.version} for {_team(name)}, pushed by {by} at {printable.moment(policy.at)}")]
     signer = ""
     try:
-        signer = team_policy.verified(text, found.signature.decode("ascii", "replace"), team_policy.trust_of(places, trust))
+        signer = team_policy.verified(text, policy.signature.decode("ascii", "replace"), team_policy.trust_of(places, trust))
         lines.append(Line("ok", f"signed by {printable.plain(signer)}"))
     except UserError as error:
         lines += [Line("warn", error.message)]
     lines += [Line("info", printable.plain(line)) for line in text.splitlines()]
-    shown = {"team": name, "version": found.version, "by": found.by, "pushed": found.at, "signer": signer, "toml": text}
+    shown = {"team": name, "version": policy.version, "by": policy.by, "pushed": policy.at, "signer": signer, "toml": text}
     return Result("fleet policy show", {"team": name, "policy": dated(shown, "pushed")}, (*lines, *_here(places)))
 
 

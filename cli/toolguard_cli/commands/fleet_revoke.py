@@ -21,6 +21,6 @@ def run(places: Places, gateway: GatewayId, *, reason: Reason = "", dsn: Dsn = "
     """
     require_human.refuse(places, "fleet revoke", loosens=False)
     with fleet_session.opened(places, dsn) as session:
-        found = session.revoke_gateway(gateway, reason)
-    line = Line("ok", printable.plain(f"revoked {found.id} on {found.host}, team {found.team}"))
-    return Result("fleet revoke", {"gateway": registry_view.gateway_data(found)}, (line,))
+        revoked = session.revoke_gateway(gateway, reason)
+    line = Line("ok", printable.plain(f"revoked {revoked.id} on {revoked.host}, team {revoked.team}"))
+    return Result("fleet revoke", {"gateway": registry_view.gateway_data(revoked)}, (line,))

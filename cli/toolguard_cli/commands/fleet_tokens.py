@@ -44,9 +44,9 @@ def group(
 def list_tokens(places: Places, *, dsn: Dsn = "") -> Result:
     """List the ids of the tokens that people in your teams use. The tokens themselves are not stored."""
     with fleet_session.opened(places, dsn) as session:
-        found = session.page_tokens()
-    lines = [Line("ok" if each.valid else "info", _described(each)) for each in found]
-    data = {"tokens": [_data(each) for each in found]}
+        tokens = session.page_tokens()
+    lines = [Line("ok" if token.valid else "info", _described(token)) for token in tokens]
+    data = {"tokens": [_data(token) for token in tokens]}
     return Result("fleet tokens list", data, tuple(lines or [Line("info", "there are no tokens")]))
 
 
@@ -85,9 +85,9 @@ def revoke(
     """Revoke a token, and end its sessions."""
     require_human.refuse(places, "fleet tokens revoke", loosens=False)
     with fleet_session.opened(places, dsn) as session:
-        found = session.revoke_page_token(token)
-    line = Line("ok", printable.plain(f"revoked {found.id} of {found.person}"))
-    return Result("fleet tokens revoke", _data(found), (line,))
+        revoked = session.revoke_page_token(token)
+    line = Line("ok", printable.plain(f"revoked {revoked.id} of {revoked.person}"))
+    return Result("fleet tokens revoke", _data(revoked), (line,))
 
 
 @command(app, "toolguard fleet tokens proxy on", name="proxy")

@@ -173,11 +173,11 @@ def _blocked(places: Places, grant: Grant) -> Iterator[str]:
         return
     call = Call(grant.tool, {**grant.params, subject.params[0]: grant.pattern}, agent=grant.agent, cwd=grant.cwd)
     try:
-        found = offline_guard.load(places).weigh_bare(call)
+        judgement = offline_guard.load(places).weigh_bare(call)
     except (UserError, StoreError, OSError):
         return  # `check` and `doctor` report the error
-    if found.decision == "block":
-        why = f"the guard blocks it ({found.code}), and a grant does not lift a block"
+    if judgement.decision == "block":
+        why = f"the guard blocks it ({judgement.code}), and a grant does not lift a block"
         if "*" not in grant.pattern:
             check = shlex.join(["toolguard", "check", "--tool", grant.tool, grant.pattern])
             raise UserError(printable.plain(f"a grant would have no effect on this call: {why}"), f"{check} explains it")

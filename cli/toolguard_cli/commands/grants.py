@@ -40,17 +40,17 @@ def run(
         known, active = policies.known(), policies.active(now)
         signed = signed_grants.counting(places, gateway_stores.settings(places), policies.grants())
     ends = {grant.id: inf if grant in signed and grant not in active else now for grant in known}
-    found = [grant for grant in known if everything or not is_expired(grant, ends[grant.id])]
-    rows = (_row(grant, left(grant, ends[grant.id]) if grant in signed else NOT_SIGNED) for grant in found)
+    grants = [grant for grant in known if everything or not is_expired(grant, ends[grant.id])]
+    rows = (_row(grant, left(grant, ends[grant.id]) if grant in signed else NOT_SIGNED) for grant in grants)
     with gateway_stores.user_errors():
         sessions = stores.session_grants(places.state_dir).active(now)
-    lines = tables.table(HEAD, [*rows, *(_session_row(grant, now) for grant in sessions)]) if found or sessions else []
+    lines = tables.table(HEAD, [*rows, *(_session_row(grant, now) for grant in sessions)]) if grants or sessions else []
     lines = lines or [_nothing(places, len(known))]
-    lines += _words_only(found)
-    lines += _to_accept([grant.id for grant in found if grant not in signed])
+    lines += _words_only(grants)
+    lines += _to_accept([grant.id for grant in grants if grant not in signed])
     lines += _rules(places)
-    data = [{**public(grant, ends[grant.id]), "signed": grant in signed} for grant in found]
-    return Result("grants", {"grants": data, "sessions": [session_public(each) for each in sessions]}, tuple(lines))
+    data = [{**public(grant, ends[grant.id]), "signed": grant in signed} for grant in grants]
+    return Result("grants", {"grants": data, "sessions": [session_public(session) for session in sessions]}, tuple(lines))
 
 
 def _session_row(grant: SessionGrant, now: float) -> tuple[str, ...]:

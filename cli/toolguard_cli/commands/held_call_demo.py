@@ -103,7 +103,7 @@ def run(real: Openclaw, version: str, progress: Progress, *, yes: bool) -> Resul
 def _script(request: scripted_model.Request) -> scripted_model.Reply:
     """Makes the call, reports that it waits, and makes it again when it is woken."""
     last: dict[str, Any] = next(
-        (each for each in reversed(request.messages) if each.get("role") in ("tool", "assistant")), {}
+        (message for message in reversed(request.messages) if message.get("role") in ("tool", "assistant")), {}
     )
     if last.get("role") == "tool":  # behind it stands what the gateway adds to each request
         held = ESCALATED in scripted_model.content_text(last.get("content"))

@@ -179,7 +179,7 @@ def undo_last(places: Places, *, yes: bool, dry_run: bool) -> Result:
 
 
 def _last(places: Places) -> Journal | None:
-    return next((each for each in reversed(journal.journals(places)) if each.status != "undone"), None)
+    return next((other for other in reversed(journal.journals(places)) if other.status != "undone"), None)
 
 
 def _nothing(planned: Plan) -> Result:
@@ -254,11 +254,14 @@ def _data(planned: Plan, interrupted: Journal | None, done: MigrationResult | No
         "config": str(planned.draft.before.path),
         "interrupted": interrupted.number if interrupted else None,
         "found": report.touched,
-        "moved": [{"from": each.source, "to": path_name(each.target), "value": each.value} for each in report.moved],
-        "notMoved": [{"from": each.source, "reason": each.reason} for each in report.left],
+        "moved": [{"from": moved.source, "to": path_name(moved.target), "value": moved.value} for moved in report.moved],
+        "notMoved": [{"from": left.source, "reason": left.reason} for left in report.left],
         "changes": report.changed,
-        "putAside": [{"path": str(each.path), "waiting": each.waiting} for each in planned.calls],
-        "metrics": [{"from": str(each.path), "to": str(each.into), "events": each.events} for each in planned.databases],
+        "putAside": [{"path": str(calls.path), "waiting": calls.waiting} for calls in planned.calls],
+        "metrics": [
+            {"from": str(database.path), "to": str(database.into), "events": database.events}
+            for database in planned.databases
+        ],
         "warnings": [*report.warnings, *(done.problems if done else [])],
         "diff": [line.text for line in _harmless(_diff(planned))],
         "migration": done.number if done else None,

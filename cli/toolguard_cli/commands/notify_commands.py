@@ -60,10 +60,10 @@ def notify_test(
     chosen = _chosen(config.notify, target)
     with gateway_stores.user_errors():
         running = stores.notifications(places.state_dir).has_sender()
-    found = _through_notifier(places, chosen) if running else _directly(places, chosen)
-    rows = [(name, chosen[name], each) for name, each in found.items()]
-    lines = [_tested(name, each, done) for name, each, done in rows]
-    data = {"targets": {name: {"to": notify_targets.masked(each), "error": done.error} for name, each, done in rows}}
+    deliveries = _through_notifier(places, chosen) if running else _directly(places, chosen)
+    rows = [(name, chosen[name], delivery) for name, delivery in deliveries.items()]
+    lines = [_tested(name, to, done) for name, to, done in rows]
+    data = {"targets": {name: {"to": notify_targets.masked(to), "error": done.error} for name, to, done in rows}}
     return Result("notify test", {**data, "notifier": running}, tuple(lines), int(any(done.error for *_, done in rows)))
 
 
@@ -76,7 +76,7 @@ def _chosen(config: NotifyConfig, name: str) -> dict[str, NotifyTarget]:
 
 
 def _directly(places: Places, chosen: dict[str, NotifyTarget]) -> dict[str, Delivery]:
-    return {name: _sent(places, name, each) for name, each in chosen.items()}
+    return {name: _sent(places, name, target) for name, target in chosen.items()}
 
 
 def _sent(places: Places, name: str, target: NotifyTarget) -> Delivery:
@@ -114,8 +114,8 @@ def _test_of(name: str) -> Notification:
 
 
 def _through_notifier(places: Places, chosen: dict[str, NotifyTarget]) -> dict[str, Delivery]:
-    found = {name: Delivery(_problem(name, each)) for name, each in chosen.items()}
-    asked = {name: _test_of(name) for name, done in found.items() if not done.error}
+    deliveries = {name: Delivery(_problem(name, target)) for name, target in chosen.items()}
+    asked = {name: _test_of(name) for name, done in deliveries.items() if not done.error}
     with gateway_stores.user_errors(), closing(stores.notifications(places.state_dir)) as outbox:
         outbox.take(list(asked.values()))
         until = time.monotonic() + WAIT_SECONDS
@@ -123,10 +123,10 @@ def _through_notifier(places: Places, chosen: dict[str, NotifyTarget]) -> dict[s
             for name, one in list(asked.items()):
                 known = outbox.state_of(one.id, name)
                 if known and (known.state != "waiting" or known.error):
-                    found[name] = Delivery(known.error)
+                    deliveries[name] = Delivery(known.error)
                     del asked[name]
             time.sleep(POLL_SECONDS)
-    return found | {name: Delivery("it is still waiting to be sent; see toolguard notify status") for name in asked}
+    return deliveries | {name: Delivery("it is still waiting to be sent; see toolguard notify status") for name in asked}
 
 
 def _tested(name: str, target: NotifyTarget, done: Delivery) -> Line:
@@ -142,7 +142,7 @@ def notify_status(places: Places) -> Result:
     """
     config = _config(places).notify
     with gateway_stores.user_errors(), closing(stores.notifications(places.state_dir)) as outbox:
-        known = {each.target: each for each in outbox.health()}
+        known = {row.target: row for row in outbox.health()}
         running = outbox.has_sender()
     lines = [_notifier(running=running)] if config.targets else [Line("warn", NO_TARGETS), Line("next", ADD)]
     rows: list[dict[str, Any]] = []

@@ -75,12 +75,12 @@ def listing(places: Places) -> Result:
         return _faulty(places, rule_view.report(COMMAND, broken))
     own = stores.user_rules(places.state_dir)
     with gateway_stores.user_errors():
-        found = own.placed()
-    if not found:
+        placed = own.placed()
+    if not placed:
         return Result(COMMAND, {"file": str(own.path), "rules": []}, _none(own.path))
-    rows = [(p.rule.name, rule_view.adds(p.rule), str(p.at.line), rule_view.words(p.rule)) for p in found]
-    data = [{**rule_view.public(p.rule), "line": p.at.line} for p in found]
-    lines = (*tables.table(HEAD, rows), Line("info", f"{_counted(len(found))} in {printable.plain(str(own.path))}"))
+    rows = [(p.rule.name, rule_view.adds(p.rule), str(p.at.line), rule_view.words(p.rule)) for p in placed]
+    data = [{**rule_view.public(p.rule), "line": p.at.line} for p in placed]
+    lines = (*tables.table(HEAD, rows), Line("info", f"{_counted(len(placed))} in {printable.plain(str(own.path))}"))
     return Result(COMMAND, {"file": str(own.path), "rules": data}, lines)
 
 
@@ -92,12 +92,12 @@ def _faulty(places: Places, report: Result) -> Result:
     lines = list(report.lines)
     if good:
         lines.append(Line("info", "these rules are valid:"))
-        lines += tables.table(GOOD_HEAD, ((each.name, rule_view.adds(each), rule_view.words(each)) for each in good))
-    names = [each.name for each in own.rules]
+        lines += tables.table(GOOD_HEAD, ((rule.name, rule_view.adds(rule), rule_view.words(rule)) for rule in good))
+    names = [rule.name for rule in own.rules]
     lines.append(Line("warn", f"{IN_FORCE}: {printable.plain(', '.join(names)) or 'none'}"))
     lines += [Line("warn", NONE_COUNT)] if own.unread else []
-    found = {"rules": [rule_view.public(each) for each in good], "inForce": names, "unread": bool(own.unread)}
-    return replace(report, data={**report.data, **found}, lines=tuple(lines))
+    data = {"rules": [rule_view.public(rule) for rule in good], "inForce": names, "unread": bool(own.unread)}
+    return replace(report, data={**report.data, **data}, lines=tuple(lines))
 
 
 def _none(path: Path) -> tuple[Line, ...]:
@@ -141,14 +141,14 @@ def add(
         added = own.add(text, dry_run=dry_run)
     path = printable.plain(str(own.path))
     lines = [Line("ok", f"{'would add' if dry_run else 'added'} {_counted(len(added))} to {path}")]
-    lines += [Line("info", f"{each.name}: {rule_view.words(each)}") for each in added]
+    lines += [Line("info", f"{rule.name}: {rule_view.words(rule)}") for rule in added]
     if dry_run:
-        lines += [Line("info", ""), *(Line("info", each) for each in text.splitlines())]
+        lines += [Line("info", ""), *(Line("info", line) for line in text.splitlines())]
     else:
         lines.append(
             Line("next", f"they are in force now; adapt their folders and names in {path}, then run toolguard rules test")
         )
-    data = {"dryRun": dry_run, "file": str(own.path), "added": [rule_view.public(each) for each in added]}
+    data = {"dryRun": dry_run, "file": str(own.path), "added": [rule_view.public(rule) for rule in added]}
     return Result("rules add", data, tuple(lines))
 
 
@@ -165,18 +165,18 @@ def try_examples(places: Places, command: str = "rules test") -> Result:
         return rule_view.report(command, error)
     own = stores.user_rules(places.state_dir)
     try:
-        found = own.placed(rule_examples.speaks)
+        known = own.placed(rule_examples.speaks)
     except InvalidRulesError as error:
         return rule_view.report(command, error)
-    if not found:
+    if not known:
         return Result(command, {"file": str(own.path), "rules": [], "examples": 0, "problems": []}, _none(own.path))
     judged = offline_guard.load(places)
-    by_rule = [(placed, list(_problems(placed, judged, own.path))) for placed in found]
+    by_rule = [(placed, list(_problems(placed, judged, own.path))) for placed in known]
     problems = [problem for _, wrong in by_rule for problem in wrong]
     lines = [Line("ok", _comes_to(placed.rule, judged.basis.threshold)) for placed, wrong in by_rule if not wrong]
     lines += [*(Line("error", problem) for problem in problems), *rule_view.off(judged)]
-    rules = [{"id": p.rule.id, "line": p.at.line, "reason": p.rule.reason} for p in found]
-    data = {"file": str(own.path), "rules": rules, "examples": sum(_examples(p.rule) for p in found), "problems": problems}
+    rules = [{"id": p.rule.id, "line": p.at.line, "reason": p.rule.reason} for p in known]
+    data = {"file": str(own.path), "rules": rules, "examples": sum(_examples(p.rule) for p in known), "problems": problems}
     return Result(command, data, tuple(lines), 1 if problems else 0)
 
 
@@ -186,10 +186,10 @@ def _problems(placed: Placed, judged: offline_guard.Judging, path: Path) -> Iter
     if same := rule_view.taken(placed, path):
         yield f"{same}; choose another id"
     for example in () if rule.severity else rule.passes:
-        found = judged.weigh_bare(rule_examples.call_of(rule, example, ""))
-        if found.decision != "allow":
+        outcome = judged.weigh_bare(rule_examples.call_of(rule, example, ""))
+        if outcome.decision != "allow":
             shown = printable.cut(str(example), 80)
-            yield f"{where}: {rule.name} should let {shown!r} pass, but the verdict is {found.decision} ({found.code})"
+            yield f"{where}: {rule.name} should let {shown!r} pass, but the verdict is {outcome.decision} ({outcome.code})"
 
 
 def _counted(rules: int) -> str:

@@ -54,11 +54,11 @@ def run(
         gone = missed_calls.missed(entries, now)
         return Result("pending", {"missed": [_public(entry, now) for entry in gone]}, tuple(_missed(gone, now)))
     known = sorted(replies.now_known(entries, now).entries, key=lambda entry: entry.created)
-    found = [entry for entry in known if everything or entry.status in OPEN]
+    calls = [entry for entry in known if everything or entry.status in OPEN]
     return Result(
         "pending",
-        {"pending": [held_calls.public(entry, now) for entry in found]},
-        tuple(_lines(found, now, everything, _options(places))),
+        {"pending": [held_calls.public(entry, now) for entry in calls]},
+        tuple(_lines(calls, now, everything, _options(places))),
     )
 
 
@@ -66,11 +66,11 @@ def _public(entry: HeldCall, now: float) -> dict[str, Any]:
     return {**held_calls.public(entry, now), "lapsed": is_lapsed(entry)}
 
 
-def _missed(found: list[HeldCall], now: float) -> list[Line]:
-    if not found:
+def _missed(calls: list[HeldCall], now: float) -> list[Line]:
+    if not calls:
         return [Line("info", "no call expired unanswered, and no approval lapsed, in the last 7 days")]
-    lines = tables.table(MISSED_HEAD, (_missed_row(entry, now) for entry in found))
-    which = found[0].nonce if len(found) == 1 else "NONCE"
+    lines = tables.table(MISSED_HEAD, (_missed_row(entry, now) for entry in calls))
+    which = calls[0].nonce if len(calls) == 1 else "NONCE"
     return [
         *lines,
         Line("next", f"toolguard revive {which} asks the agent to make the call again, which is then held again"),
@@ -86,17 +86,17 @@ def _missed_row(entry: HeldCall, now: float) -> tuple[str, ...]:
 
 def _options(places: Places) -> str:
     """What was given to this command, for the next one."""
-    return "".join(f" {shlex.quote(printable.plain(each))}" for each in places.given)
+    return "".join(f" {shlex.quote(printable.plain(word))}" for word in places.given)
 
 
-def _lines(found: list[HeldCall], now: float, everything: bool, options: str) -> list[Line]:
-    if not found:
+def _lines(calls: list[HeldCall], now: float, everything: bool, options: str) -> list[Line]:
+    if not calls:
         return [Line("info", "no call was held in the last 24 hours" if everything else "no call is waiting")]
-    lines = tables.table(HEAD, (_row(entry, now) for entry in found))
-    waiting = [entry.nonce for entry in found if entry.status == "pending"]
-    lines += _dangers([entry for entry in found if entry.status == "pending"], now)
+    lines = tables.table(HEAD, (_row(entry, now) for entry in calls))
+    waiting = [entry.nonce for entry in calls if entry.status == "pending"]
+    lines += _dangers([entry for entry in calls if entry.status == "pending"], now)
     if len(waiting) == 1:
-        only = next(entry for entry in found if entry.nonce == waiting[0])
+        only = next(entry for entry in calls if entry.nonce == waiting[0])
         lines.append(Line("next", f"toolguard approve {waiting[0]}{options}, or toolguard deny {waiting[0]}{options}"))
         from toolguard_engine.approvals import repeatable_calls  # noqa: PLC0415 - reads commands, and is slow to import
 

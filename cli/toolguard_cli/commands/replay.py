@@ -84,7 +84,7 @@ def _result(report: ReplayReport, judged: Judging, places: Places) -> Result:
         "incomplete": report.cut,
         "rules": [_rule(name, rule) for name, rule in rules],
         "files": [_file(source, counts) for source, counts in report.files],
-        "sessions": [_session(each) for each in report.sessions],
+        "sessions": [_session(session) for session in report.sessions],
         "sessionsAsking": report.asking,
         "saved": {"session": report.saved, "for": report.repeated},
         "basis": judged.basis.public(),
@@ -105,7 +105,7 @@ def _rule(name: str, rule: ByRule) -> dict[str, Any]:
 
 
 def _session(session: BySession) -> dict[str, Any]:
-    calls = [_call(each) for each in session.played]
+    calls = [_call(call) for call in session.played]
     return {"file": str(session.source.path), "session": session.name, **session.counts.public(), "listed": calls}
 
 
@@ -120,25 +120,25 @@ def _questions(report: ReplayReport) -> Iterator[Line]:
     asked, calls, sessions = report.counts.questions, report.counts.calls, len(report.sessions)
     if not asked:
         return
-    each = f"{100 * asked / calls:.1f} per 100 calls, {asked / sessions:.1f} per session"
+    rate = f"{100 * asked / calls:.1f} per 100 calls, {asked / sessions:.1f} per session"
     where = f"in {report.asking} of {sessions} session{'' if sessions == 1 else 's'}"
-    yield Line("info", f"{asked} question{'' if asked == 1 else 's'} to you: {each}, {where}")
+    yield Line("info", f"{asked} question{'' if asked == 1 else 's'} to you: {rate}, {where}")
     if report.saved:
         yield Line("info", f"{report.saved} of them would have been saved by an earlier answer with --session")
 
 
 def _by_session(report: ReplayReport) -> Iterator[Line]:
     """The calls of each session that are not simply allowed, or all."""
-    found = [each for each in report.sessions if each.played]
-    for session in found[:MAX_SESSIONS]:
+    sessions = [played for played in report.sessions if played.played]
+    for session in sessions[:MAX_SESSIONS]:
         yield Line("info", "")
         yield Line("info", printable.plain(f"session {session.name}: {session.counts.calls} calls ({session.source.path})"))
         is_all = len(session.played) == session.counts.calls
         shown = session.played if is_all else session.played[:MAX_CALLS]
-        yield from tables.table(CALLS, (_row(each) for each in shown))
+        yield from tables.table(CALLS, (_row(call) for call in shown))
         if more := len(session.played) - len(shown):
             yield Line("info", f"... and {more} more calls (--calls or --json shows all)")
-    if hidden := len(found) - MAX_SESSIONS if len(found) > MAX_SESSIONS else 0:
+    if hidden := len(sessions) - MAX_SESSIONS if len(sessions) > MAX_SESSIONS else 0:
         yield Line("info", f"... and {hidden} more sessions (--json shows all)")
 
 
@@ -149,10 +149,10 @@ def _row(played: PlayedCall) -> tuple[str, ...]:
 
 def _answers(report: ReplayReport, places: Places) -> Iterator[Line]:
     """Grants that `approve --for` would have given, for calls that asked more than once."""
-    often = sorted((each for each in report.grants.values() if each.asked > 1), key=lambda each: -each.asked)
-    for each in often[:MAX_GRANTS]:
-        yield Line("next", narrow_grant.command(each.grant, LASTS, places.given))
-        yield Line("info", f"      this call asked {each.asked} times")
+    often = sorted((grant for grant in report.grants.values() if grant.asked > 1), key=lambda answer: -answer.asked)
+    for often_asked in often[:MAX_GRANTS]:
+        yield Line("next", narrow_grant.command(often_asked.grant, LASTS, places.given))
+        yield Line("info", f"      this call asked {often_asked.asked} times")
 
 
 def _file(source: TranscriptSource, counts: Counts) -> dict[str, Any]:
@@ -183,10 +183,10 @@ def _by_file(files: list[tuple[TranscriptSource, Counts]]) -> list[Line]:
     """The files with stopped calls, if there are several files; --json lists the others."""
     if len(files) == 1:
         return []
-    found = [(source, counts) for source, counts in files if counts.hold or counts.block]
-    found.sort(key=lambda item: -(item[1].hold + item[1].block))
-    rows = [(str(c.calls), str(c.hold), str(c.block), str(source.path)) for source, c in found[:MAX_FILES]]
-    hidden = len(found) - MAX_FILES
+    stopped = [(source, counts) for source, counts in files if counts.hold or counts.block]
+    stopped.sort(key=lambda item: -(item[1].hold + item[1].block))
+    rows = [(str(c.calls), str(c.hold), str(c.block), str(source.path)) for source, c in stopped[:MAX_FILES]]
+    hidden = len(stopped) - MAX_FILES
     more = [Line("info", f"... and {hidden} more files (--json shows all)")] if hidden > 0 else []
     return [Line("info", ""), *tables.table(FILES, rows), *more] if rows else []
 

@@ -123,7 +123,7 @@ def run(  # noqa: PLR0913 - as above
     if live and not as_json:
         print("running the other checks first; the live check takes up to a minute", file=sys.stderr, flush=True)  # noqa: T201
     seen = examine(subject)
-    planned = list({step.words: step for found in seen for step in found.steps}.values()) if fix else []
+    planned = list({step.words: step for report in seen for step in report.steps}.values()) if fix else []
     again = shlex.join(["toolguard", "doctor", "--fix", *places.given])
     if not planned:
         return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, everything=everything)
@@ -147,14 +147,14 @@ def look(places: Places) -> DoctorSubject:
     """The installation at these places, as far as it can be read."""
     known = _record(places)
     try:
-        found = config_tree.read(places.config)
+        tree = config_tree.read(places.config)
     except UserError as error:
         return DoctorSubject(places, None, known, error.message)
     try:
-        own = settings.parse(env_vars.filled(found.get(*ENTRY, "config")))
+        own = settings.parse(env_vars.filled(tree.get(*ENTRY, "config")))
     except msgspec.ValidationError:
         own = settings.Config()  # `settings` reports it
-    return DoctorSubject(places, found, known, settings=own)
+    return DoctorSubject(places, tree, known, settings=own)
 
 
 def _record(places: Places) -> install_record.Record | None:
@@ -226,20 +226,20 @@ def _result(
     repairs: Sequence[Repair] = (),
 ) -> Result:
     """`again`: the command that repairs; `planned`: repairs that were not made."""
-    checks = [found.check for found in seen]
-    shown = [found for found in seen if everything or found.check.status != "ok" or found.row.group == LIVE]
+    checks = [report.check for report in seen]
+    shown = [report for report in seen if everything or report.check.status != "ok" or report.row.group == LIVE]
     verdict = guard_verdict.of(checks)
     failed = verdict.guarded == "no" or any(check.status == "error" for check in checks)
     lines = [
         *(line for repair in repairs for line in _repair_lines(repair)),
-        *(line for number, found in enumerate(shown) for line in _lines(found, first=_opens(shown, number))),
+        *(line for number, report in enumerate(shown) for line in _lines(report, first=_opens(shown, number))),
         *(Line("info", f"would repair: {words}") for words in planned),
         *_summary(seen, "" if fix else again, hidden=len(seen) - len(shown)),
         *_unchanged(seen, planned, fix=fix),
         Line("error" if failed else _KINDS[verdict.guarded], verdict.words),
     ]
     why = [check.id for check in verdict.why]
-    data: dict[str, Any] = {"checks": [found.data for found in seen], "verdict": {"guarded": verdict.guarded, "why": why}}
+    data: dict[str, Any] = {"checks": [report.data for report in seen], "verdict": {"guarded": verdict.guarded, "why": why}}
     if fix:
         data |= {"planned": list(planned), "repairs": [asdict(repair) for repair in repairs]}
     return Result("doctor", data, tuple(lines), int(failed))
@@ -258,9 +258,9 @@ def _opens(seen: list[CheckReport], number: int) -> bool:
     return number == 0 or seen[number - 1].row.group != seen[number].row.group
 
 
-def _lines(found: CheckReport, *, first: bool) -> Iterator[Line]:
+def _lines(report: CheckReport, *, first: bool) -> Iterator[Line]:
     """The group is named at its first check only."""
-    check, indent = found.check, " " * (_GROUP + _ID + 2)
+    check, indent = report.check, " " * (_GROUP + _ID + 2)
     texts = check.detail.split("\n")
     if sys.stdout.isatty():
         room = tables.width() - MARK - len(indent)
@@ -270,28 +270,28 @@ def _lines(found: CheckReport, *, first: bool) -> Iterator[Line]:
             return
         texts = [line for text in texts for line in tables.folded(text, room)]
     detail = f"\n{indent}{' ' * MARK}".join(texts)
-    yield Line(check.status, f"{found.row.group if first else '':<{_GROUP}} {check.id:<{_ID}} {detail}")
+    yield Line(check.status, f"{report.row.group if first else '':<{_GROUP}} {check.id:<{_ID}} {detail}")
     if check.fix:
         yield Line("info", f"{indent}-> {check.fix}")
 
 
 def _summary(seen: list[CheckReport], again: str, *, hidden: int) -> Iterator[Line]:
-    errors = sum(found.check.status == "error" for found in seen)
-    warnings = sum(found.check.status == "warn" for found in seen)
+    errors = sum(report.check.status == "error" for report in seen)
+    warnings = sum(report.check.status == "warn" for report in seen)
     more = " (-v shows them)" if hidden else ""
     if not errors and not warnings:
         yield Line("info", f"all {len(seen)} checks passed{more}")
         return
     passed = f"{len(seen) - errors - warnings} passed{more}"
     yield Line("info", f"{len(seen)} checks: {_many(errors, 'error')}, {_many(warnings, 'warning')}, {passed}")
-    if again and (fixable := sum(bool(found.steps) for found in seen)):
+    if again and (fixable := sum(bool(report.steps) for report in seen)):
         yield Line("next", f"{again} (shows what it would do; can repair {fixable} of them)")
 
 
 def _unchanged(seen: list[CheckReport], planned: Sequence[str], *, fix: bool) -> Iterator[Line]:
     if planned:
         yield Line("info", "nothing was changed")
-    elif fix and any(found.check.status != "ok" for found in seen) and not any(found.steps for found in seen):
+    elif fix and any(report.check.status != "ok" for report in seen) and not any(report.steps for report in seen):
         yield Line("info", "--fix cannot repair any of these; the lines that start with -> say what to do")
 
 

@@ -66,8 +66,8 @@ def run(places: Places, request: DashboardRequest, *, as_json: bool) -> Result:
     require_human.refuse(places, COMMAND)
     metrics = cost_format.settings(places)
     db = metrics_path.resolve(metrics.db_path)
-    if found := discovery.running(db) or (None if as_json else _started_by_the_gateway(places, metrics, db, request)):
-        return _shown(found, db, request, metrics, cost_format.switch(places))
+    if running := discovery.running(db) or (None if as_json else _started_by_the_gateway(places, metrics, db, request)):
+        return _shown(running, db, request, metrics, cost_format.switch(places))
     if as_json:
         raise UserError("no dashboard is running", "toolguard dashboard starts one; --json only reports a running one")
     return _serve(places, metrics, db, request)
@@ -82,27 +82,27 @@ def _started_by_the_gateway(
     limit = time.monotonic() + GATEWAY_SECONDS
     with reporting() as report:
         while (left := limit - time.monotonic()) > 0:
-            if found := discovery.running(db):
-                return found
+            if running := discovery.running(db):
+                return running
             report("waiting for the gateway to start the dashboard", GATEWAY_SECONDS - left, GATEWAY_SECONDS)
             time.sleep(POLL_SECONDS)
     return None
 
 
-def _shown(found: discovery.Running, db: Path, request: DashboardRequest, metrics: MetricsConfig, switch: str) -> Result:
+def _shown(running: discovery.Running, db: Path, request: DashboardRequest, metrics: MetricsConfig, switch: str) -> Result:
     """The running dashboard, which has proven that it knows the token. Raises `UserError` if another is requested."""
-    address = urlsplit(found.url)
+    address = urlsplit(running.url)
     host, port = address.hostname or "", address.port or 0
     if request.port not in (None, port) or (request.bind and _numeric(request.bind, port) != host):
         raise UserError(
-            f"a dashboard for this metrics file is already running at {found.url} (process {found.pid})",
-            _moved(found, request),
+            f"a dashboard for this metrics file is already running at {running.url} (process {running.pid})",
+            _moved(running, request),
         )
     url = open_browser.url(discovery.url(host, port), token.of(db))
-    lines = [_runs(found), *_addresses(url, metrics), Line("warn", SECRET), *_unrecorded(metrics, switch)]
+    lines = [_runs(running), *_addresses(url, metrics), Line("warn", SECRET), *_unrecorded(metrics, switch)]
     if request.opens:
         lines.append(open_browser.in_browser(url, db))
-    data = {"url": url, "pid": found.pid, "started": found.started, "version": found.version}
+    data = {"url": url, "pid": running.pid, "started": running.started, "version": running.version}
     return Result(COMMAND, data, tuple(lines))
 
 
@@ -110,7 +110,7 @@ def _addresses(url: str, metrics: MetricsConfig) -> list[Line]:
     """The page under its public names, and on this machine."""
     fragment = urlsplit(url).fragment
     public = [f"{public_hosts.origin(host)}/#{fragment}" for host in metrics.dashboard.hosts]
-    return [Line("next", each) for each in (*public, url)]
+    return [Line("next", address) for address in (*public, url)]
 
 
 def _unrecorded(metrics: MetricsConfig, switch: str) -> list[Line]:
@@ -124,9 +124,9 @@ def _runs(about: discovery.Running) -> Line:
     return Line("ok", f"the dashboard is running at {about.url} (process {about.pid}); open it with the token:")
 
 
-def _moved(found: discovery.Running, request: DashboardRequest) -> str:
-    if not found.owned:
-        return f"stop that one first: press Ctrl-C where it was started, or run kill {found.pid}"
+def _moved(running: discovery.Running, request: DashboardRequest) -> str:
+    if not running.owned:
+        return f"stop that one first: press Ctrl-C where it was started, or run kill {running.pid}"
     wanted = {"port": request.port, "bind": request.bind}
     moves = [f"toolguard config set {SETTINGS}.{name} {value}" for name, value in wanted.items() if value]
     stop = f"toolguard config set {SETTINGS}.enabled false"
@@ -148,8 +148,8 @@ def _serve(places: Places, metrics: MetricsConfig, db: Path, request: DashboardR
         code = run_server.run(DashboardSettings(db, places, bind, port, tuple(metrics.dashboard.hosts)), announce)
     finally:
         open_browser.forget(db)
-    if code == run_server.RUNS_ALREADY and (found := discovery.running(db)):
-        return _shown(found, db, request, metrics, cost_format.switch(places))
+    if code == run_server.RUNS_ALREADY and (running := discovery.running(db)):
+        return _shown(running, db, request, metrics, cost_format.switch(places))
     return Result(COMMAND, {}, (Line("info", "the dashboard has stopped"),), code)
 
 

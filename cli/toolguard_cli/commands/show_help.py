@@ -29,13 +29,13 @@ def run(
     shown = context.find_root()
     for word in words or ():
         group = shown.command
-        found = group.get_command(shown, word) if hasattr(group, "get_command") else None
-        if found is None:
+        subcommand = group.get_command(shown, word) if hasattr(group, "get_command") else None
+        if subcommand is None:
             name = printable.cut(printable.plain(" ".join(words or ())), 80)
             near = _near(word, group, shown)
             fix = f"did you mean {near}? " if near else ""
             raise WrongOptionError(f"there is no command {name}", f"{fix}{shown.command_path} --help lists the commands")
-        shown = type(shown)(found, info_name=word, parent=shown)
+        shown = type(shown)(subcommand, info_name=word, parent=shown)
     text = shown.get_help()
     return Result("help", {"command": shown.command_path, "help": text}, printed=text)
 

@@ -122,9 +122,9 @@ def remove_one(
 def _amount(text: str, unit: str) -> float:
     """`0.50` USD, or `5M` tokens. Raises `typer.BadParameter`."""
     pattern, example = _AMOUNTS[unit]
-    found = pattern.fullmatch(text.strip().replace("_", ""))
-    amount = float(found[1]) * _SIZES[found[2].lower()] if found else 0.5
-    if not found or (unit == "tokens" and amount != int(amount)):
+    match = pattern.fullmatch(text.strip().replace("_", ""))
+    amount = float(match[1]) * _SIZES[match[2].lower()] if match else 0.5
+    if not match or (unit == "tokens" and amount != int(amount)):
         raise typer.BadParameter(f"--{unit} takes a number such as {example}, not {printable.cut(text, 40)!r}")
     return amount
 

@@ -62,7 +62,7 @@ def run(places: Places) -> Result:
         *_running(running, last),
         *contained_lines.lines(running),
         *_log(log, entries),
-        *overview.lines(replace(held, damaged=[each for each in held.damaged if each[0] != wrong])),
+        *overview.lines(replace(held, damaged=[damage for damage in held.damaged if damage[0] != wrong])),
         *_budgets(held, config),
         *usage_lines.lines(used),
         *_limits(limits),
@@ -80,7 +80,7 @@ def run(places: Places) -> Result:
         "killSwitch": set_kill_switch.public(held.thrown),
         **_fleet_data(places, config),
         "weakened": accepted_view.data(weaker),
-        "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings or [], config)],
+        "budgets": [budgets.data(standing, config) for standing in budgets.worth_a_look(held.standings or [], config)],
         **usage_lines.data(used),
         "limits": limit_lines.data(limits)["limits"],
     }
@@ -136,13 +136,13 @@ def _invalid(why: str) -> list[Line]:
 def _budgets(held: overview.StatusOverview, config: Config) -> list[Line]:
     if held.standings is None:
         return []  # damaged, which `overview` reports
-    found = budgets.worth_a_look(held.standings, config)
-    if not found:
+    standings = budgets.worth_a_look(held.standings, config)
+    if not standings:
         return [Line("info", text)] if (text := budgets.unused(config)) else []
-    urgent = [bool(each.reported) or budgets.waits(each, config) for each in found]
-    pairs = list(zip(found, urgent, strict=True))[: budgets.SHOWN]
-    lines = [Line("warn" if warn else "info", budgets.words(each, config)) for each, warn in pairs]
-    if (more := len(found) - budgets.SHOWN) > 0:
+    urgent = [bool(standing.reported) or budgets.waits(standing, config) for standing in standings]
+    pairs = list(zip(standings, urgent, strict=True))[: budgets.SHOWN]
+    lines = [Line("warn" if warn else "info", budgets.words(standing, config)) for standing, warn in pairs]
+    if (more := len(standings) - budgets.SHOWN) > 0:
         lines.append(Line("info", f"and {more} more budgets that were used"))
     if any(urgent):
         lines.append(Line("info", "toolguard checkpoint refills them once you have reviewed what was done"))
@@ -219,10 +219,10 @@ def tail(path: Path) -> list[dict[str, Any]]:
             newest = deque(file.read().splitlines(), maxlen=50)
     except OSError:
         return []
-    found = []
+    events = []
     for line in newest:
         try:
-            found.append(msgspec.json.decode(line, type=dict[str, Any]))
+            events.append(msgspec.json.decode(line, type=dict[str, Any]))
         except msgspec.DecodeError:
             continue  # the seek cut the first line, or the line is not from toolguard
-    return found
+    return events

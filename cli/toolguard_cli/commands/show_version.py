@@ -15,6 +15,6 @@ app = command_app()
 @command(app, "toolguard version", "toolguard version --json")
 def run() -> Result:
     """Show the versions of toolguard and Python."""
-    found = {"toolguard": __version__, "python": platform.python_version(), "interpreter": sys.executable}
-    runs_on = f"Python {found['python']} ({found['interpreter']})"
-    return Result("version", found, (Line("info", f"toolguard {__version__}"), Line("info", runs_on)))
+    versions = {"toolguard": __version__, "python": platform.python_version(), "interpreter": sys.executable}
+    runs_on = f"Python {versions['python']} ({versions['interpreter']})"
+    return Result("version", versions, (Line("info", f"toolguard {__version__}"), Line("info", runs_on)))

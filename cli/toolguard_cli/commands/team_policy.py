@@ -75,9 +75,9 @@ def signed(policy: FleetPolicy, trust: Path, key: str) -> PolicySignature:
             f"there is no {printable.plain(str(allowed))}", "give its folder with --trust DIR, or a key with --key FILE"
         )
     errors: list[UserError] = []
-    for each in ssh_signing.candidates(allowed, key)[:MAX_KEYS]:
+    for candidate in ssh_signing.candidates(allowed, key)[:MAX_KEYS]:
         try:
-            made = ssh_signing.sign(policy.text.encode(), NAMESPACE, each)
+            made = ssh_signing.sign(policy.text.encode(), NAMESPACE, candidate)
             return PolicySignature(made, verified(policy.text, made, trust) if allowed.exists() else "")
         except UserError as error:
             errors.append(error)
@@ -110,8 +110,8 @@ def text_of(pushed: PushedPolicy | None) -> str:
 
 
 def diff(before: str, after: str, names: tuple[str, str]) -> list[str]:
-    found = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
-    lines = [printable.plain(line) for line in found]
+    changed = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
+    lines = [printable.plain(line) for line in changed]
     return [*lines[:MAX_DIFF], *([f"and {len(lines) - MAX_DIFF} more lines"] if len(lines) > MAX_DIFF else [])]
 
 
@@ -139,8 +139,8 @@ def summary(policy: FleetPolicy) -> Iterator[Line]:
         yield Line("info", f"{what} needs {rule.need} of {of} to approve")
     for name, persons in sorted((policy.approvers.members or {}).items()):
         yield Line("info", printable.plain(f"team {name}: {', '.join(sorted(persons))}"))
-    for each in policy.rules:
-        yield Line("info", printable.plain(f"{each.name}: {rule_view.words(each)}"))
+    for own_rule in policy.rules:
+        yield Line("info", printable.plain(f"{own_rule.name}: {rule_view.words(own_rule)}"))
     if policy.approvers.members is None:
         yield Line("warn", "without [teams], every allowed signer is an approver of every team")
 

@@ -56,16 +56,16 @@ def run(
     with gateway_stores.user_errors():
         asked = tuning.asked(stores.audit_log(places.state_dir).events(), after)
     tallies = tuning.tallies(asked)
-    advice = [found for tally in tallies if (found := tuning.advise(tally, asked, judged, at_least))]
+    advice = [advised for tally in tallies if (advised := tuning.advise(tally, asked, judged, at_least))]
     tuning.weigh_against(advice, asked, judged)
     report = _replay(places, advice, judged, replayed or [])
     lines = [*_head(asked, since, places), *_table(tallies)]
-    for found in advice:
-        lines += _advice(found, len(asked), report, places)
+    for advised in advice:
+        lines += _advice(advised, len(asked), report, places)
     if asked and not advice:
         none = f"no rule's calls were approved {at_least} times or more without a denial: nothing to suggest yet"
         lines.append(Line("info", none))
-    if any(found.grants or found.threshold for found in advice):
+    if any(advised_of.grants or advised_of.threshold for advised_of in advice):
         lines.append(
             Line("info", "nothing was changed; run the commands that you agree with; toolguard grants lists your grants")
         )
@@ -73,7 +73,7 @@ def run(
         "since": since,
         "asked": len(asked),
         "rules": [_public(tally) for tally in tallies],
-        "advice": [_advice_data(found, report, places) for found in advice],
+        "advice": [_advice_data(advised_of, report, places) for advised_of in advice],
         "replayed": report.counts.calls if report else None,
         "basis": judged.basis.public(),
     }
@@ -90,8 +90,8 @@ def _replay(places: Places, advice: list[Advice], judged: offline_guard.Judging,
         for played in replay_report.replayed(places, judged, sources, report, progressed):
             if played.decision == "hold":
                 score = judged.weigh_bare(played.call).score
-                for each in advice:
-                    each.see(played.call, score, judged.config_for(played.call.agent).escalation_threshold)
+                for advised in advice:
+                    advised.see(played.call, score, judged.config_for(played.call.agent).escalation_threshold)
     return report
 
 
@@ -101,7 +101,7 @@ def _head(asked: list[tuning.HeldQuestion], since: str, places: Places) -> Itera
         replayed = shlex.join(["toolguard", "replay", *places.given])
         yield Line("next", f"{replayed} shows what would have been held in your transcripts; --since 90d goes further back")
         return
-    yes = sum(each.answer == "yes" for each in asked)
+    yes = sum(question.answer == "yes" for question in asked)
     yield Line("ok", f"{len(asked)} calls were held in the last {since}; {yes} were approved")
 
 
@@ -122,19 +122,19 @@ def _table(tallies: list[RuleTally]) -> list[Line]:
     return [*tables.table(HEAD, rows), *more] if rows else []
 
 
-def _advice(found: Advice, asked: int, report: ReplayReport | None, places: Places) -> Iterator[Line]:
-    tally = found.tally
+def _advice(advice: Advice, asked: int, report: ReplayReport | None, places: Places) -> Iterator[Line]:
+    tally = advice.tally
     yield Line("info", "")
     yield Line("ok", f"{tally.rule}: always approved, {tally.count('yes')} times")
-    if not found.grants and not found.threshold:
-        yield Line("info", f"no grant fits: {found.why}")
-    for option in found.grants:
+    if not advice.grants and not advice.threshold:
+        yield Line("info", f"no grant fits: {advice.why}")
+    for option in advice.grants:
         yield Line("next", narrow_grant.command(option.grant, LASTS, places.given))
         yield Line("info", f"      avoids {option.spared} of {asked} prompts{_else(option.others, report)}")
-    if found.threshold and found.score:
-        others = found.score.others
-        yield Line("info", f'      a wider setting: "escalationThreshold": {found.threshold} in the settings')
-        avoided = f"      avoids {found.score.spared} of {asked} prompts{_else(others, report)}"
+    if advice.threshold and advice.score:
+        others = advice.score.others
+        yield Line("info", f'      a wider setting: "escalationThreshold": {advice.threshold} in the settings')
+        avoided = f"      avoids {advice.score.spared} of {asked} prompts{_else(others, report)}"
         yield Line("warn" if others.denied else "info", avoided)
 
 
@@ -151,16 +151,16 @@ def _public(tally: RuleTally) -> dict[str, Any]:
     return {"rule": tally.rule, "asked": len(tally.asked), **counts, "medianSeconds": tally.median}
 
 
-def _advice_data(found: Advice, report: ReplayReport | None, places: Places) -> dict[str, Any]:
+def _advice_data(advice: Advice, report: ReplayReport | None, places: Places) -> dict[str, Any]:
     options: list[dict[str, Any]] = [
         {
             "grant": narrow_grant.command(o.grant, LASTS, places.given),
             "spares": o.spared,
             "others": o.others.public(report is not None),
         }
-        for o in found.grants
+        for o in advice.grants
     ]
-    if found.threshold and found.score:
-        others = found.score.others.public(report is not None)
-        options.append({"escalationThreshold": found.threshold, "spares": found.score.spared, "others": others})
-    return {"rule": found.tally.rule, "approved": found.tally.count("yes"), "why": found.why or None, "options": options}
+    if advice.threshold and advice.score:
+        others = advice.score.others.public(report is not None)
+        options.append({"escalationThreshold": advice.threshold, "spares": advice.score.spared, "others": others})
+    return {"rule": advice.tally.rule, "approved": advice.tally.count("yes"), "why": advice.why or None, "options": options}

@@ -66,11 +66,11 @@ def run(
     except OSError as error:
         raise UserError(f"what is kept cannot be read: {error}", f"check {folder.path}") from error
     if not call:
-        return Result("undo", {"entries": [_public(each) for each in entries]}, tuple(_listed(entries, everything)))
+        return Result("undo", {"entries": [_public(listed) for listed in entries]}, tuple(_listed(entries, everything)))
     entry = _found(entries, call)
     steps = undo_restoring.plan(entry)
     lines = _planned(entry, steps)
-    if dry_run or not any(each.step not in ("unchanged", "impossible") for each in steps):
+    if dry_run or not any(step.step not in ("unchanged", "impossible") for step in steps):
         return Result("undo", _data(entry, steps), tuple(Line("info", line) for line in lines))
     caller = require_human.caller(places, "undo")
     agreed = (yes and not caller.doubt) or (
@@ -89,14 +89,14 @@ def _folder(places: Places) -> UndoFolder:
 
 def _found(entries: list[UndoEntry], call: str) -> UndoEntry:
     """Raises `UserError`."""
-    found = [each for each in entries if each.id == call] or [each for each in entries if each.cause.call == call]
-    if not found and len(call) >= SHORTEST:
-        found = [each for each in entries if each.id.startswith(call)]
-    if len(found) == 1:
-        return found[0]
+    matching = [entry for entry in entries if entry.id == call] or [entry for entry in entries if entry.cause.call == call]
+    if not matching and len(call) >= SHORTEST:
+        matching = [entry for entry in entries if entry.id.startswith(call)]
+    if len(matching) == 1:
+        return matching[0]
     shown = printable.plain(call)
-    if found:
-        which = ", ".join(each.id for each in found[:MOST_LISTED])
+    if matching:
+        which = ", ".join(entry.id for entry in matching[:MOST_LISTED])
         raise UserError(f"{shown} means several entries: {which}", "give more of the id")
     raise UserError(f"nothing is kept under {shown}", "toolguard undo lists what can be restored")
 
@@ -105,7 +105,7 @@ def _listed(entries: list[UndoEntry], everything: bool) -> list[Line]:
     if not entries:
         return [Line("info", "nothing is kept: no call has changed files of yours since this gateway has run with undo")]
     shown = entries if everything else entries[:MOST_LISTED]
-    lines = tables.table(HEAD, (_row(each) for each in shown))
+    lines = tables.table(HEAD, (_row(entry) for entry in shown))
     if len(entries) > len(shown):
         lines.append(Line("info", f"{len(entries) - len(shown)} older ones; toolguard undo --all lists them"))
     return [*lines, Line("next", f"toolguard undo {entries[0].id} shows what would be restored, and asks")]
@@ -113,7 +113,7 @@ def _listed(entries: list[UndoEntry], everything: bool) -> list[Line]:
 
 def _row(entry: UndoEntry) -> tuple[str, ...]:
     age = printable.duration(time.time() - entry.cause.at)
-    files = sum(each.was != "folder" for each in entry.paths)
+    files = sum(path.was != "folder" for path in entry.paths)
     return entry.id, age, str(files), entry.cause.tool, entry.cause.agent, _cause(entry)
 
 
@@ -122,13 +122,13 @@ def _cause(entry: UndoEntry) -> str:
 
 
 def _planned(entry: UndoEntry, steps: list[RestoreStep]) -> list[str]:
-    counts = Counter(each.step for each in steps)
+    counts = Counter(step.step for step in steps)
     parts = [f"{number} {_WORDS[step]}" for step, number in counts.items()]
-    changed = [each for each in steps if each.step != "unchanged"]
+    changed = [step for step in steps if step.step != "unchanged"]
     lines = [_cause(entry), f"{printable.moment(entry.cause.at)}: {', '.join(parts)}"]
-    lines += [f"  {_WORDS[each.step]}: {printable.plain(each.path)}{_why(each)}" for each in changed[:MOST_SHOWN]]
+    lines += [f"  {_WORDS[step.step]}: {printable.plain(step.path)}{_why(step)}" for step in changed[:MOST_SHOWN]]
     lines += [f"  and {len(changed) - MOST_SHOWN} more"] if len(changed) > MOST_SHOWN else []
-    return [*lines, *(f"  not kept: {printable.plain(each)}" for each in entry.left_out)]
+    return [*lines, *(f"  not kept: {printable.plain(path)}" for path in entry.left_out)]
 
 
 def _why(step: RestoreStep) -> str:
@@ -144,7 +144,7 @@ def _restored(places: Places, folder: UndoFolder, entry: UndoEntry) -> Result:
         ) from error
     kept = f"; toolguard undo {done.undo} undoes this" if done.undo else ""
     lines = [Line("ok", f"{done.done} of {done.done + len(done.failed)} restored{kept}")] if done.done else []
-    lines += [Line("error", f"{printable.plain(each.path)}: {printable.plain(each.why)}") for each in done.failed]
+    lines += [Line("error", f"{printable.plain(step.path)}: {printable.plain(step.why)}") for step in done.failed]
     reason = f"{entry.id}: {done.done} paths restored, {len(done.failed)} not"
     event = gateway_stores.event("undo", code="undo.restored", reason=reason, shown=_cause(entry))
     lines += [Line("warn", warning) for warning in gateway_stores.logged(places, event)]
@@ -152,7 +152,7 @@ def _restored(places: Places, folder: UndoFolder, entry: UndoEntry) -> Result:
 
 
 def _public(entry: UndoEntry) -> dict[str, Any]:
-    return {"id": entry.id, **msgspec.to_builtins(entry.cause), "paths": [each.path for each in entry.paths]}
+    return {"id": entry.id, **msgspec.to_builtins(entry.cause), "paths": [path.path for path in entry.paths]}
 
 
 def _data(entry: UndoEntry, steps: list[RestoreStep]) -> dict[str, Any]:

@@ -103,9 +103,9 @@ def _stays(tree: ConfigTree) -> list[Line]:
     allow = tree.get(*plugin_entry.ALLOW)
     at = allow.index(PLUGIN_ID) if isinstance(allow, list) and PLUGIN_ID in allow else -1
     paths: list[Steps] = [plugin_entry.ENTRY, *([(*plugin_entry.ALLOW, at)] if at >= 0 else [])]
-    found = [(path_name(steps), part.spots[-1].words) for steps in paths if (part := tree.part(steps))]
+    left = [(path_name(steps), part.spots[-1].words) for steps in paths if (part := tree.part(steps))]
     note = "stays in the config because it was there before the installation; remove it by hand if you want"
-    return [Line("warn", f"{name} ({where}) {note}") for name, where in found]
+    return [Line("warn", f"{name} ({where}) {note}") for name, where in left]
 
 
 def _measured(tree: ConfigTree) -> list[Line]:

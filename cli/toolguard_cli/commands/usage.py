@@ -99,12 +99,12 @@ def run(places: Places, request: UsageRequest) -> Result:
     path = cost_format.path(metrics)
     try:
         with gateway_stores.user_errors(), read_database.asked(path) as connection:
-            found = usage(connection, by, since, now)
+            shares = usage(connection, by, since, now)
     except UserError as error:
         if not isinstance(error.__cause__, Missing):
             raise
-        found = UsageShares(since, [])
-    return _answer(places, found, metrics, request, by, now)
+        shares = UsageShares(since, [])
+    return _answer(places, shares, metrics, request, by, now)
 
 
 def parsed(request: UsageRequest) -> tuple[Grouping, int, int]:
@@ -114,15 +114,15 @@ def parsed(request: UsageRequest) -> tuple[Grouping, int, int]:
 
 
 def _answer(
-    places: Places, found: UsageShares, metrics: MetricsConfig, request: UsageRequest, by: Grouping, now: int
+    places: Places, used: UsageShares, metrics: MetricsConfig, request: UsageRequest, by: Grouping, now: int
 ) -> Result:
     path = cost_format.path(metrics)
-    shares = [_dated(one) for one in found.shares] if by == "day" else found.shares
+    shares = [_dated(one) for one in used.shares] if by == "day" else used.shares
     total = added(one.totals for one in shares)
     data = {
         "by": by,
-        "since": found.start,
-        "cut": found.cut,
+        "since": used.start,
+        "cut": used.cut,
         "until": now,
         "path": str(path),
         "recording": metrics.enabled,
@@ -134,7 +134,7 @@ def _answer(
     view = limit_lines.look(places)
     data["forecast"] = limit_lines.data(view)["forecast"]
     lines = (
-        _lines(found, by, shares, total) + limit_lines.forecast_lines(view)
+        _lines(used, by, shares, total) + limit_lines.forecast_lines(view)
         if shares
         else _nothing(places, metrics, path, request.since)
     )
@@ -144,10 +144,10 @@ def _answer(
 
 
 def _grouping(text: str) -> Grouping:
-    found = next((one for one in GROUPINGS if one == text), None)
-    if found is None:
+    grouping = next((one for one in GROUPINGS if one == text), None)
+    if grouping is None:
         raise ValueError(f"--by {printable.cut(text, 40)!r} is not a grouping; use one of {', '.join(GROUPINGS)}")
-    return found
+    return grouping
 
 
 def _moment(text: str, now: int) -> int:
@@ -183,18 +183,18 @@ def _period(since: str) -> str:
     typed = since.strip().lower()
     if _DATE.fullmatch(typed):
         return f"since {typed}"
-    if not (found := _SPAN.fullmatch(typed)):
+    if not (match := _SPAN.fullmatch(typed)):
         return f"in the last {typed}"
-    count, unit = int(found[1]), _UNITS[found[2]]
+    count, unit = int(match[1]), _UNITS[match[2]]
     return f"in the last {unit}" if count == 1 else f"in the last {count} {unit}s"
 
 
-def _lines(found: UsageShares, by: Grouping, shares: Sequence[Share], total: Totals) -> list[Line]:
+def _lines(used: UsageShares, by: Grouping, shares: Sequence[Share], total: Totals) -> list[Line]:
     of = "COST" if total.cost_usd else "TOKENS"
     head = (*(by if name == "name" else name for name in _NAMED.get(by, ("name",))), *_NUMBERS, f"OF {of}")
     rows = [_row(one, by, total) for one in shares[:SHOWN]]
     rows.append(_row(Share("total", total), by, total))
-    lines = [Line("info", _since(found, by)), *tables.table(*_aligned(head, rows, by))]
+    lines = [Line("info", _since(used, by)), *tables.table(*_aligned(head, rows, by))]
     if (more := len(shares) - SHOWN) > 0:
         lines.append(Line("info", f"and {more} more, which the total includes (--json and --csv list all)"))
     if total.estimated_usd:
@@ -209,10 +209,10 @@ def _lines(found: UsageShares, by: Grouping, shares: Sequence[Share], total: Tot
     return lines
 
 
-def _since(found: UsageShares, by: Grouping) -> str:
+def _since(used: UsageShares, by: Grouping) -> str:
     kept = "rawDays" if by == "session" else "dailyDays"
-    why = f"nothing older is kept: metrics.retention.{kept}" if found.cut else _ROUNDED[found.length]
-    return f"since {printable.moment(found.start / 1000)} ({why})"
+    why = f"nothing older is kept: metrics.retention.{kept}" if used.cut else _ROUNDED[used.length]
+    return f"since {printable.moment(used.start / 1000)} ({why})"
 
 
 def _row(one: Share, by: Grouping, total: Totals) -> tuple[str, ...]:

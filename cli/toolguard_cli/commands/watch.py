@@ -75,8 +75,8 @@ class WatchedCalls:
 
     def refresh(self) -> bool:
         try:
-            found = self.ledger.path.stat()
-            stamp = (found.st_mtime_ns, found.st_ino)
+            stat = self.ledger.path.stat()
+            stamp = (stat.st_mtime_ns, stat.st_ino)
         except FileNotFoundError:
             stamp = (0, 0)
         if stamp == self._stamp:

@@ -32,9 +32,9 @@ class BoundedConnection(H11Protocol):
         super().connection_made(transport)
         self.since = time.monotonic()
         self._limit_head()
-        strangers = [each for each in self.connections if not _is_trusted(each)]
-        for each in sorted(strangers, key=_rank)[: max(0, len(strangers) - MOST_WITHOUT_TOKEN)]:
-            each.transport.abort()
+        strangers = [connection for connection in self.connections if not _is_trusted(connection)]
+        for stranger in sorted(strangers, key=_rank)[: max(0, len(strangers) - MOST_WITHOUT_TOKEN)]:
+            stranger.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         self._has_shown_token = _is_trusted(self)

@@ -113,21 +113,21 @@ class Watch:
         if not new and time.monotonic() < self._asked + AGAIN_SECONDS:
             return
         self._asked = time.monotonic()
-        found, self._problems = known_gateways.watched(RequestContext(self._site))
-        self._known = [(each, _ledger_path(each)) for each in found]
+        gateways, self._problems = known_gateways.watched(RequestContext(self._site))
+        self._known = [(gateway, _ledger_path(gateway)) for gateway in gateways]
 
     def _pending(self) -> list[Event]:
-        before, nonces = self._seen, (*self._problems, *((each.id, mark(path)) for each, path in self._known))
-        over = before is None or bool(before.unread) or any(each.expires <= now_ms() for each in before.pending)
+        before, nonces = self._seen, (*self._problems, *((gateway.id, mark(path)) for gateway, path in self._known))
+        over = before is None or bool(before.unread) or any(view.expires <= now_ms() for view in before.pending)
         if nonces == self._nonces and not over:
             return []
         self._nonces = nonces
-        found = waiting_calls.listed(RequestContext(self._site), [each for each, _ in self._known], self._problems)
-        self._seen = structs.replace(found, now=0)
+        pending = waiting_calls.listed(RequestContext(self._site), [gateway for gateway, _ in self._known], self._problems)
+        self._seen = structs.replace(pending, now=0)
         return [] if self._seen == before else [self.held()]
 
     def _states(self) -> list[Event]:
-        first, marks = not self._marks, tuple((each.id, *_marks(each)) for each, _ in self._known)
+        first, marks = not self._marks, tuple((gateway.id, *_marks(gateway)) for gateway, _ in self._known)
         if marks == self._marks:
             return []
         self._marks = marks

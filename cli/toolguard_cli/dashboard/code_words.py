@@ -74,8 +74,8 @@ _GROUPS = {
 
 def known(codes: list[str]) -> dict[str, str]:
     """The words for those codes that are known."""
-    found = {code: _words(code) for code in codes}
-    return {code: words for code, words in found.items() if words}
+    labels = {code: _words(code) for code in codes}
+    return {code: words for code, words in labels.items() if words}
 
 
 def _words(code: str) -> str:

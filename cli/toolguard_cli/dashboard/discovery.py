@@ -43,15 +43,15 @@ class _Hello(msgspec.Struct):
 
 def running(db: Path) -> Running | None:
     """The dashboard that serves this metrics file. Raises `UserError` if its token cannot be used."""
-    found, own = known(db), token.known(db)
-    if found is None or not own:
+    gateway, own = known(db), token.known(db)
+    if gateway is None or not own:
         return None
     try:
-        address = urlsplit(found.url)
+        address = urlsplit(gateway.url)
         host, port = address.hostname or "", address.port or 0
     except ValueError:
         return None
-    return found if is_ours(host, port, own) else None
+    return gateway if is_ours(host, port, own) else None
 
 
 def known(db: Path) -> Running | None:

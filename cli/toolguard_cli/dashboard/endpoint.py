@@ -25,8 +25,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 def routes(endpoints: Iterable[Endpoint], context: Callable[[Request], object]) -> list[BaseRoute]:
     """`context`: makes the first argument of each endpoint's `work`."""
     paths: dict[str, dict[str, Handler]] = {}
-    for each in endpoints:
-        paths.setdefault(each.path, {})[each.method] = handler(each, context)
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method] = handler(endpoint, context)
     return [Route(_named(path), _by_method(known), methods=list(known)) for path, known in paths.items()]
 
 
@@ -42,18 +42,18 @@ def _named(path: str) -> str:
     return path.replace("{id}", "{id:path}")
 
 
-def handler(each: Endpoint, context: Callable[[Request], object]) -> Handler:
-    decoder = msgspec.json.Decoder(each.asks)
+def handler(endpoint: Endpoint, context: Callable[[Request], object]) -> Handler:
+    decoder = msgspec.json.Decoder(endpoint.asks)
 
     async def handle(request: Request) -> Response:
         visit = context(request)
         try:
-            asked = _body(decoder, request.scope["body"]) if each.method == "POST" else _parameters(each, request)
-            answer = await run_in_threadpool(each.work, visit, asked)
+            asked = _body(decoder, request.scope["body"]) if endpoint.method == "POST" else _parameters(endpoint, request)
+            answer = await run_in_threadpool(endpoint.work, visit, asked)
         except (ApiError, RefusedError, StoreError, UserError, OSError) as error:
             return problems.answer(problems.of(error))
         data = answer if isinstance(answer, bytes) else encoded(answer)
-        return Response(data, headers=problems.NO_STORE, media_type=each.kind)
+        return Response(data, headers=problems.NO_STORE, media_type=endpoint.kind)
 
     return handle
 
@@ -81,14 +81,14 @@ def _body(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
         raise ApiError(400, "malformed", "the body is not JSON") from error
 
 
-def _parameters(each: Endpoint, request: Request) -> Any:
+def _parameters(endpoint: Endpoint, request: Request) -> Any:
     """Raises `ApiError`."""
     given = request.query_params.multi_items()
     values = {**dict(given), **request.path_params}
     if len(values) != len(given) + len(request.path_params):
         raise ApiError(422, "values", "a parameter is given twice")
     try:
-        return msgspec.convert(values, each.asks, strict=False)
+        return msgspec.convert(values, endpoint.asks, strict=False)
     except msgspec.ValidationError as error:
         raise ApiError(422, "values", str(error)) from error
 
@@ -97,7 +97,7 @@ def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return printable.plain(value)
     if isinstance(value, list):
-        return [_printable(each) for each in value]
+        return [_printable(item) for item in value]
     if isinstance(value, dict):
-        return {_printable(name): _printable(each) for name, each in value.items()}
+        return {_printable(name): _printable(item) for name, item in value.items()}
     return value

@@ -51,52 +51,53 @@ def watched(visit: RequestContext) -> tuple[list[WatchedGateway], list[str]]:
     """All known gateways, and the problems with the metrics file."""
     own, memory = visit.settings.places, visit.site.memory
     known, problems = _known(visit)
-    found = [
-        WatchedGateway(each.id, own if _same(Path(each.state_dir), own.state_dir) else _places(each), each) for each in known
+    gateways = [
+        WatchedGateway(gateway.id, own if _same(Path(gateway.state_dir), own.state_dir) else _places(gateway), gateway)
+        for gateway in known
     ]
-    if any(each.places is own for each in found):
-        return found, problems
-    memory.own = _free_name(memory.own or _own_name(own), {each.id for each in found})
-    return [*found, WatchedGateway(memory.own, own)], problems
+    if any(gateway.places is own for gateway in gateways):
+        return gateways, problems
+    memory.own = _free_name(memory.own or _own_name(own), {gateway.id for gateway in gateways})
+    return [*gateways, WatchedGateway(memory.own, own)], problems
 
 
 def _known(visit: RequestContext) -> tuple[list[Known], list[str]]:
     memory = visit.site.memory
     try:
         with visit.metrics() as db:
-            recorded = [each for each in queries.known(db) if _is_path(each.state_dir) and 0 < len(each.id) <= MAX_ID]
+            recorded = [known for known in queries.known(db) if _is_path(known.state_dir) and 0 < len(known.id) <= MAX_ID]
     except MetricsError as error:
         return memory.known, [printable.plain(str(error))]
     recorded, places, names = (
         recorded[:MAX_GATEWAYS],
-        {each.state_dir for each in recorded},
-        {each.id for each in recorded},
+        {known.state_dir for known in recorded},
+        {known.id for known in recorded},
     )
     lost = []
-    for each in memory.known:
-        if each.state_dir not in places and os.path.isdir(each.state_dir):  # noqa: PTH112 - this one never raises
-            lost.append(structs.replace(each, id=_free_name(each.id, names)))
+    for gateway in memory.known:
+        if gateway.state_dir not in places and os.path.isdir(gateway.state_dir):  # noqa: PTH112 - this one never raises
+            lost.append(structs.replace(gateway, id=_free_name(gateway.id, names)))
             names.add(lost[-1].id)
     memory.known = [*recorded, *lost][: 2 * MAX_GATEWAYS]
-    missing = ", ".join(printable.cut(each.id, MAX_SHOWN_ID) for each in lost)
+    missing = ", ".join(printable.cut(known.id, MAX_SHOWN_ID) for known in lost)
     gone = f"{visit.settings.db} no longer contains {missing}; held calls are still shown"
     return memory.known, [printable.plain(gone)] if lost else []
 
 
 def named(visit: RequestContext, name: str) -> WatchedGateway:
     """The gateway to act on. Raises `ApiError`."""
-    for each in watched(visit)[0]:
-        if each.id == name:
-            _refuse_unproven(visit, each)
-            return each
+    for gateway in watched(visit)[0]:
+        if gateway.id == name:
+            _refuse_unproven(visit, gateway)
+            return gateway
     raise ApiError(404, "gateway", "no gateway has that name", "/api/state lists the known ones")
 
 
-def _refuse_unproven(visit: RequestContext, each: WatchedGateway) -> None:
+def _refuse_unproven(visit: RequestContext, gateway: WatchedGateway) -> None:
     """Any process can start a server with a metrics file that names other gateways: their keys have to be proven."""
     voucher = visit.settings.voucher
-    if voucher and os.path.isdir(each.places.state_dir) and not voucher.speaks_for(each.places):  # noqa: PTH112 - as above
-        message = f"the gateway that runs this dashboard cannot read {stores.signing_key(each.places.state_dir).path}"
+    if voucher and os.path.isdir(gateway.places.state_dir) and not voucher.speaks_for(gateway.places):  # noqa: PTH112 - as above
+        message = f"the gateway that runs this dashboard cannot read {stores.signing_key(gateway.places.state_dir).path}"
         raise ApiError(403, "key", message, "decide with the toolguard command instead")
 
 
@@ -125,4 +126,6 @@ def _own_name(places: Places) -> str:
 
 
 def _free_name(name: str, taken: set[str]) -> str:
-    return next(each for each in (name, *(f"{name}-{number}" for number in range(2, 1_000))) if each not in taken)
+    return next(
+        candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, 1_000))) if candidate not in taken
+    )

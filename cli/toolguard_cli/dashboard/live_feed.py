@@ -125,7 +125,7 @@ class LiveFeed:
         """A page with the token takes the place of one without."""
         if len(self._clients) < MOST_CLIENTS:
             return True
-        untrusted = next((each for each in self._clients if client.trusted and not each.trusted), None)
+        untrusted = next((other for other in self._clients if client.trusted and not other.trusted), None)
         if untrusted is None:
             return False
         self._clients.remove(untrusted)

@@ -35,15 +35,15 @@ _OF_BODY = (400, 413, 415)
 
 def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     known = list(endpoints)
-    types = list({id(each): each for one in known for each in (one.asks, one.answers)}.values())
+    types = list({id(struct): struct for one in known for struct in (one.asks, one.answers)}.values())
     schemas, components = msgspec.json.schema_components([*types, ErrorBody], ref_template=_REF)
     named = dict(zip(map(id, types), schemas, strict=False))
     paths: dict[str, dict[str, Any]] = {}
-    for each in known:
-        asks = components[each.asks.__name__]
-        operation = _operation(each, asks, named[id(each.asks)], named[id(each.answers)])
-        paths.setdefault(each.path, {})[each.method.lower()] = operation
-    asked = {each.asks.__name__ for each in known if each.method == "GET"}
+    for endpoint in known:
+        asks = components[endpoint.asks.__name__]
+        operation = _operation(endpoint, asks, named[id(endpoint.asks)], named[id(endpoint.answers)])
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    asked = {route.asks.__name__ for route in known if route.method == "GET"}
     return {
         "openapi": "3.1.0",
         "info": {"title": "toolguard dashboard", "version": __version__},
@@ -55,20 +55,20 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _operation(each: Endpoint, asks: dict[str, Any], body: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    refusals = {*_ALWAYS, *each.refusals, *(_OF_BODY if each.method == "POST" else ())}
+def _operation(endpoint: Endpoint, asks: dict[str, Any], body: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    refusals = {*_ALWAYS, *endpoint.refusals, *(_OF_BODY if endpoint.method == "POST" else ())}
     operation: dict[str, Any] = {
-        "summary": each.summary,
-        "security": [{"token": []}] if each.method == "POST" and not each.linked else [{}, {"token": []}],
+        "summary": endpoint.summary,
+        "security": [{"token": []}] if endpoint.method == "POST" and not endpoint.linked else [{}, {"token": []}],
         "responses": {
-            "200": {"description": "Success.", "content": {each.kind: {"schema": answer}}},
+            "200": {"description": "Success.", "content": {endpoint.kind: {"schema": answer}}},
             **{str(status): _refusal(status) for status in sorted(refusals)},
         },
     }
-    if each.method == "GET":
-        operation["parameters"] = [_parameter(each, asks, name) for name in asks["properties"]]
+    if endpoint.method == "GET":
+        operation["parameters"] = [_parameter(endpoint, asks, name) for name in asks["properties"]]
     else:
-        only = {"oneOf": [_only(name, each.one_of) for name in each.one_of]} if each.one_of else {}
+        only = {"oneOf": [_only(name, endpoint.one_of) for name in endpoint.one_of]} if endpoint.one_of else {}
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": {**body, **only}}}}
     return operation
 
@@ -79,8 +79,8 @@ def _only(name: str, names: Iterable[str]) -> dict[str, Any]:
     return {"required": [name], "properties": {name: {"not": {"type": "null"}}, **others}}
 
 
-def _parameter(each: Endpoint, asks: dict[str, Any], name: str) -> dict[str, Any]:
-    place = "path" if name in _IN_PATH.findall(each.path) else "query"
+def _parameter(endpoint: Endpoint, asks: dict[str, Any], name: str) -> dict[str, Any]:
+    place = "path" if name in _IN_PATH.findall(endpoint.path) else "query"
     return {"name": name, "in": place, "required": name in asks.get("required", ()), "schema": asks["properties"][name]}
 
 

@@ -94,18 +94,18 @@ def _bounded(site: Site, name: str, db: Connection) -> Rows:
     """The rows by their label columns; those beyond the first `MOST` are summed."""
     query, labels = _SUMS[name]
     named, base = site.series.setdefault(name, set()), site.base[name]
-    found: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
+    rows: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in db.execute(query, (_first(site),)):
         key = tuple(printable.cut(str(value), MAX_LABEL) for value in row[:labels])
         if key not in named and len(named) < MOST:
             named.add(key)
-        sums = found[key if key in named else (OTHER,) * labels]
+        sums = rows[key if key in named else (OTHER,) * labels]
         values = [_number(value) for value in row[labels:]]
         values = [
             max(0.0, now - then) for now, then in zip(values, base.get(row[:labels], [0.0] * len(values)), strict=True)
         ]
         sums[:] = [one + other for one, other in zip(sums or [0.0] * len(values), values, strict=True)]
-    return found
+    return rows
 
 
 def _number(value: object) -> float:
@@ -113,14 +113,14 @@ def _number(value: object) -> float:
 
 
 def _standing(visit: RequestContext) -> Iterator[Metric]:
-    found = known_gateways.watched(visit)[0]
-    waiting = waiting_calls.listed(visit, found, []).pending
+    gateways = known_gateways.watched(visit)[0]
+    waiting = waiting_calls.listed(visit, gateways, []).pending
     waits = GaugeMetricFamily("toolguard_pending", "Held calls waiting for approval.", labels=["gateway"])
     switch = GaugeMetricFamily("toolguard_kill_switch", "Whether the kill switch is on.", labels=["gateway"])
     up = GaugeMetricFamily("toolguard_gateway_up", "Whether the gateway and engine are running.", labels=["gateway"])
-    for each in found:
-        label = [printable.cut(each.id, MAX_LABEL)]
-        waits.add_metric(label, sum(one.gateway == each.id and one.status == "pending" for one in waiting))
-        switch.add_metric(label, stores.kill_switch(each.places.state_dir).thrown() is not None)
-        up.add_metric(label, bool(stores.engines(each.places.state_dir).running()))
+    for gateway in gateways:
+        label = [printable.cut(gateway.id, MAX_LABEL)]
+        waits.add_metric(label, sum(one.gateway == gateway.id and one.status == "pending" for one in waiting))
+        switch.add_metric(label, stores.kill_switch(gateway.places.state_dir).thrown() is not None)
+        up.add_metric(label, bool(stores.engines(gateway.places.state_dir).running()))
     yield from (waits, switch, up)

@@ -87,8 +87,8 @@ class Endpoint:
 
     @cached_property
     def asks(self) -> type[msgspec.Struct]:
-        found: type[msgspec.Struct] = get_type_hints(self.work)["asked"]
-        return found
+        struct: type[msgspec.Struct] = get_type_hints(self.work)["asked"]
+        return struct
 
     @cached_property
     def answers(self) -> Any:

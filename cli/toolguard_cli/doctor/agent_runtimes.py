@@ -54,8 +54,8 @@ class Agent:
     @property
     def guards(self) -> Guards:
         """The grade that all routes share; "partly guarded" if they differ."""
-        found = {route.guards for route in self.routes}
-        return next(iter(found)) if len(found) == 1 else "partly guarded" if found else "guarded"
+        kinds = {route.guards for route in self.routes}
+        return next(iter(kinds)) if len(kinds) == 1 else "partly guarded" if kinds else "guarded"
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class RuntimeConfig:
 def agents(config: RuntimeConfig) -> list[Agent]:
     """All agents of the config; only `main` if it names none."""
     bound = set(_bound(config.bindings))
-    found = dict(_listed(config.agents)) or {"main": {}}
-    return [Agent(name, tuple(_routes(config, name, agent, bound))) for name, agent in found.items()]
+    listed = dict(_listed(config.agents)) or {"main": {}}
+    return [Agent(name, tuple(_routes(config, name, agent, bound))) for name, agent in listed.items()]
 
 
 def _listed(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -89,9 +89,9 @@ def _listed(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _bound(bindings: Any) -> Iterator[str]:
     """The ids of agents that have an ACP session bound to a conversation."""
-    for each in _list(bindings)[:MAX_AGENTS]:
-        if isinstance(each, dict) and each.get("type") == "acp" and isinstance(each.get("agentId"), str):
-            yield each["agentId"]
+    for binding in _list(bindings)[:MAX_AGENTS]:
+        if isinstance(binding, dict) and binding.get("type") == "acp" and isinstance(binding.get("agentId"), str):
+            yield binding["agentId"]
 
 
 def _routes(config: RuntimeConfig, name: str, agent: dict[str, Any], bound: set[str]) -> Iterator[Route]:
@@ -125,8 +125,8 @@ def _named(value: Any, role: str) -> Iterator[tuple[str, str]]:
         yield value, role
     elif isinstance(value, dict):
         yield from _named(value.get("primary"), role)
-        for each in _list(value.get("fallbacks"))[:MAX_MODELS]:
-            yield from _named(each, f"{role}.fallbacks")
+        for fallback in _list(value.get("fallbacks"))[:MAX_MODELS]:
+            yield from _named(fallback, f"{role}.fallbacks")
 
 
 def runtime_of(config: RuntimeConfig, agent: dict[str, Any], model: str) -> str:
@@ -134,13 +134,17 @@ def runtime_of(config: RuntimeConfig, agent: dict[str, Any], model: str) -> str:
     maps = [_dict(agent.get("models")), _dict(value_at(config.agents, ("defaults", "models")))]
     model = _spelled_out(model, maps).lower()
     provider, _, name = model.partition("/")
-    given = [_runtime(_entry(each, model)) or _runtime(_entry(each, f"{provider}/*")) for each in maps]
+    given = [_runtime(_entry(mapping, model)) or _runtime(_entry(mapping, f"{provider}/*")) for mapping in maps]
     supplier = _dict(_entry(_dict(value_at(config.models, ("providers",))), provider))
-    own = [each for each in _list(supplier.get("models")) if isinstance(each, dict) and each.get("id") == name]
-    given += [_runtime(each) for each in [*own, supplier, agent, _dict(value_at(config.agents, ("defaults",)))]]
-    found = next((each for each in given if each and each != "auto"), "")
-    if found:
-        return SAME.get(found, found)
+    own = [
+        model_entry
+        for model_entry in _list(supplier.get("models"))
+        if isinstance(model_entry, dict) and model_entry.get("id") == name
+    ]
+    given += [_runtime(holder) for holder in [*own, supplier, agent, _dict(value_at(config.agents, ("defaults",)))]]
+    runtime = next((given_runtime for given_runtime in given if given_runtime and given_runtime != "auto"), "")
+    if runtime:
+        return SAME.get(runtime, runtime)
     if provider.startswith("acp-"):
         return "acp"
     return BY_PROVIDER.get(provider) or ("codex" if provider == "openai" and _codex_may_take(config, supplier) else "")
@@ -150,7 +154,7 @@ def _spelled_out(model: str, maps: list[dict[str, Any]]) -> str:
     """The model for an alias; any other name unchanged."""
     if "/" in model:
         return model
-    named = (key for each in maps for key, value in each.items() if value_at(value, ("alias",)) == model)
+    named = (key for mapping in maps for key, value in mapping.items() if value_at(value, ("alias",)) == model)
     return next(named, model)
 
 
@@ -159,8 +163,8 @@ def _entry(table: dict[str, Any], name: str) -> Any:
 
 
 def _runtime(entry: Any) -> str:
-    found = value_at(entry, ("agentRuntime", "id"))
-    return found.strip().lower() if isinstance(found, str) else ""
+    runtime = value_at(entry, ("agentRuntime", "id"))
+    return runtime.strip().lower() if isinstance(runtime, str) else ""
 
 
 def _codex_may_take(config: RuntimeConfig, supplier: dict[str, Any]) -> bool:
@@ -197,7 +201,9 @@ def _claude(config: RuntimeConfig, model: str, role: str, elsewhere: str) -> Rou
         why = "this release of OpenClaw calls no hooks for the Claude CLI's own tools"
         return Route(model, role, "claude-cli", "not guarded", why, "update OpenClaw to 2026.9.6 or later")
     servers = [
-        name for name, each in _dict(value_at(config.mcp, ("servers",))).items() if value_at(each, ("enabled",)) is not False
+        name
+        for name, server in _dict(value_at(config.mcp, ("servers",))).items()
+        if value_at(server, ("enabled",)) is not False
     ]
     if servers:
         shown = ", ".join(servers[:3]) + (f" and {len(servers) - 3} more" if len(servers) > 3 else "")  # noqa: PLR2004

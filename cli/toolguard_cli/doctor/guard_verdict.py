@@ -69,8 +69,8 @@ def _guards(check: Check) -> Guards:
         usual = "no" if check.id in ESSENTIAL or _is_live(check) else "partly"
     elif check.status == "ok" and check.id != LOADED:
         return "yes"
-    found: Guards = check.data.get("guards", usual)
-    return found
+    guards: Guards = check.data.get("guards", usual)
+    return guards
 
 
 def _is_live(check: Check) -> bool:

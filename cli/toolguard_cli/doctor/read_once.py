@@ -14,7 +14,7 @@ MAX_BYTES = 1024 * 1024
 def json_object(path: Path) -> dict[str, Any]:
     """The object in this file; empty if the file is missing, unreadable or holds anything else."""
     try:
-        found = json.loads(atomic.read_bounded(path, MAX_BYTES))
+        parsed = json.loads(atomic.read_bounded(path, MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}

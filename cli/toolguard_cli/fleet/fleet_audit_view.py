@@ -20,33 +20,33 @@ SHORT = 12
 """Characters of a chain's name that are shown."""
 
 
-def shown_lines(found: list[TrailLine]) -> list[Line]:
+def shown_lines(lines: list[TrailLine]) -> list[Line]:
     """The oldest first, as in `toolguard audit show`."""
-    if not found:
+    if not lines:
         return [Line("info", "no audit lines of your teams' gateways match")]
-    return tables.table(HEAD, (_row(each) for each in reversed(found)))
+    return tables.table(HEAD, (_row(line) for line in reversed(lines)))
 
 
-def line_data(each: TrailLine) -> dict[str, Any]:
+def line_data(line: TrailLine) -> dict[str, Any]:
     """`line`: what the gateway wrote, as JSON if it is."""
-    fields = {"gateway": each.gateway, "team": each.team, "chain": each.chain, "seq": each.seq, "stored": each.stored}
-    return dated({**fields, "line": _event(each) or each.line.decode(errors="replace")}, "stored")
+    fields = {"gateway": line.gateway, "team": line.team, "chain": line.chain, "seq": line.seq, "stored": line.stored}
+    return dated({**fields, "line": _event(line) or line.line.decode(errors="replace")}, "stored")
 
 
-def check_lines(found: list[ChainCheck]) -> Iterator[Line]:
-    if not found:
+def check_lines(checks: list[ChainCheck]) -> Iterator[Line]:
+    if not checks:
         yield Line("info", "none of your teams' gateways has sent an audit log")
-    for each in found:
-        yield from _checked(each)
+    for check in checks:
+        yield from _checked(check)
 
 
-def _checked(each: ChainCheck) -> Iterator[Line]:
-    chain = each.chain
+def _checked(check: ChainCheck) -> Iterator[Line]:
+    chain = check.chain
     name = printable.plain(f"{chain.gateway} {chain.chain[:SHORT]}")
-    counted = f"{each.lines} line{'' if each.lines == 1 else 's'}"
-    kept = f"; {each.removed} older ones are no longer kept" if each.removed else ""
-    if each.error:
-        yield Line("error", f"{name}: {printable.plain(each.error)}; unchanged before that: {counted}")
+    counted = f"{check.lines} line{'' if check.lines == 1 else 's'}"
+    kept = f"; {check.removed} older ones are no longer kept" if check.removed else ""
+    if check.error:
+        yield Line("error", f"{name}: {printable.plain(check.error)}; unchanged before that: {counted}")
         yield Line("next", "compare with toolguard audit verify on that machine; somebody may have changed the database")
     else:
         yield Line("ok", f"{name}: intact, {counted}{kept}")
@@ -54,40 +54,40 @@ def _checked(each: ChainCheck) -> Iterator[Line]:
         yield Line("error", f"{name}: a second version of line {chain.forked} was received, so the chain is closed")
     for gap in chain.gaps:
         where = f"{name}: lines {gap.first} to {gap.last} were lost before they were sent ({printable.plain(gap.reason)})"
-        if gap in each.unnamed:
+        if gap in check.unnamed:
             yield Line("error", f"{where}, and the log does not account for them")
         else:
             yield Line("warn", where)
 
 
-def check_data(each: ChainCheck) -> dict[str, Any]:
-    chain = each.chain
+def check_data(check: ChainCheck) -> dict[str, Any]:
+    chain = check.chain
     return {
         "gateway": chain.gateway,
         "team": chain.team,
         "chain": chain.chain,
-        "lines": each.lines,
-        "removed": each.removed,
-        "error": each.error,
+        "lines": check.lines,
+        "removed": check.removed,
+        "error": check.error,
         "forked": chain.forked,
-        "gaps": [dated(msgspec.to_builtins(gap) | {"named": gap not in each.unnamed}, "at") for gap in chain.gaps],
-        "intact": each.is_sound,
+        "gaps": [dated(msgspec.to_builtins(gap) | {"named": gap not in check.unnamed}, "at") for gap in chain.gaps],
+        "intact": check.is_sound,
     }
 
 
-def _event(each: TrailLine) -> dict[str, Any] | None:
+def _event(line: TrailLine) -> dict[str, Any] | None:
     try:
-        value = msgspec.json.decode(each.line)
+        value = msgspec.json.decode(line.line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _row(each: TrailLine) -> list[str]:
-    event = _event(each) or {"shown": each.line.decode(errors="replace")}
+def _row(line: TrailLine) -> list[str]:
+    event = _event(line) or {"shown": line.line.decode(errors="replace")}
     text = {name: str(event.get(name, "")) for name in ("event", "code", "nonce", "tool", "agent", "by", "why", "shown")}
     what = ": ".join(part for part in (text["why"], text["shown"] or str(event.get("reason", ""))) if part)
-    place = (printable.moment(each.stored), each.team, each.gateway)
+    place = (printable.moment(line.stored), line.team, line.gateway)
     return [
         *place,
         *(text[name] for name in ("event", "code", "nonce", "tool", "agent", "by")),

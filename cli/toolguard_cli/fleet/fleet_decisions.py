@@ -58,20 +58,20 @@ def find(rows: list[FleetCall], prefix: str, gateway: str = "") -> ShownCall:
     wanted = prefix.strip().lower()
     if len(wanted) < MIN_PREFIX or not set(wanted) <= HEX:
         raise RefusedError("malformed")
-    found = [row for row in rows if row.nonce.startswith(wanted) and gateway in ("", row.gateway)]
-    if not found:
+    calls = [row for row in rows if row.nonce.startswith(wanted) and gateway in ("", row.gateway)]
+    if not calls:
         raise UserError(UNKNOWN, LOOK)
-    if len(found) > 1:
-        raise RefusedError("ambiguous", matches=tuple(sorted(row.nonce for row in found)))
-    if (call := shown(found[0])) is None:
-        raise UserError(f"{found[0].nonce} cannot be shown: its entry is damaged", "deny it, and tell the database's owner")
+    if len(calls) > 1:
+        raise RefusedError("ambiguous", matches=tuple(sorted(row.nonce for row in calls)))
+    if (call := shown(calls[0])) is None:
+        raise UserError(f"{calls[0].nonce} cannot be shown: its entry is damaged", "deny it, and tell the database's owner")
     return call
 
 
 def details(call: ShownCall) -> list[str]:
     """What the person reads before deciding. Nothing of this machine is looked at: the call is of another one."""
     row, entry = call.row, call.entry
-    approvals = [each.approver for each in row.decisions if each.verdict == "approved"]
+    approvals = [decision.approver for decision in row.decisions if decision.verdict == "approved"]
     dangers = held_calls.dangers(entry)
     rows = [
         ("gateway", f"{row.gateway} on {row.host}, team {row.team}"),
@@ -94,14 +94,14 @@ def public(call: ShownCall) -> dict[str, Any]:
     """Returns what scripts get."""
     row = call.row
     fields = {name: getattr(row, name) for name in ("gateway", "team", "host", "requester", "need")}
-    approvals = [{"approver": each.approver, "verdict": each.verdict} for each in row.decisions]
-    found = held_calls.public(call.entry, time.time())
-    return {**found, **fields, "status": row.status, "left": round(max(0.0, row.left), 1), "decisions": approvals}
+    approvals = [{"approver": decision.approver, "verdict": decision.verdict} for decision in row.decisions]
+    data = held_calls.public(call.entry, time.time())
+    return {**data, **fields, "status": row.status, "left": round(max(0.0, row.left), 1), "decisions": approvals}
 
 
 def may_sign(row: FleetCall) -> bool:
     """Whether it waits for this person: also where the database counts a yes of theirs that its gateway did not accept."""
-    own = any(each.approver == row.you and each.verdict == "approved" for each in row.decisions)
+    own = any(decision.approver == row.you and decision.verdict == "approved" for decision in row.decisions)
     return row.status == "pending" or (row.status == "approved" and own)
 
 
@@ -116,7 +116,7 @@ def approve(session: PersonSession, call: ShownCall, key: str, why: str, *, trus
     session.announce()
     if now.status == "approved":
         return now, f"{replies.approved(call.entry, row.window)}, on {printable.plain(row.host)}"
-    count = sum(each.verdict == "approved" for each in now.decisions)
+    count = sum(decision.verdict == "approved" for decision in now.decisions)
     return now, f"your approval of {row.nonce} is recorded: {count} of {row.need} people have approved it"
 
 
@@ -141,9 +141,9 @@ def _signed(body: bytes, key: str, allowed: Path) -> str:
         usual = (Path("~/.ssh").expanduser() / name for name in ssh_signing.FILES)
         key = next((str(path) for path in usual if path.exists()), "")
     errors: list[UserError] = []
-    for each in ssh_signing.candidates(allowed, key):
+    for candidate in ssh_signing.candidates(allowed, key):
         try:
-            return ssh_signing.sign(body, DECISION_NAMESPACE, each)
+            return ssh_signing.sign(body, DECISION_NAMESPACE, candidate)
         except UserError as error:
             errors.append(error)
     raise errors[0]

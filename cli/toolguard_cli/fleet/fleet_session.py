@@ -57,7 +57,7 @@ def _fix(error: FleetError) -> str:
     from toolguard_fleet.fleet_errors import UnreachableError  # noqa: PLC0415 - needs the extra
 
     text = str(error)
-    if any(each in text for each in AUTH_FAILED):
+    if any(sign in text for sign in AUTH_FAILED):
         return AUTH_FIX
     if "certificate" in text:
         return CERTIFICATE_FIX

@@ -41,18 +41,18 @@ class _Line(msgspec.Struct, frozen=True):
 def wait_for(session: PersonSession, row: FleetCall, since: float) -> GatewayAnswer | None:
     """None if the gateway said nothing in time. `since`: by the server's clock. Raises `FleetError`."""
     until = time.monotonic() + PATIENCE
-    while (found := _latest_answer(session, row, since)) is None and time.monotonic() < until:
+    while (answer := _latest_answer(session, row, since)) is None and time.monotonic() < until:
         time.sleep(PAUSE)
-    return found
+    return answer
 
 
 def _latest_answer(session: PersonSession, row: FleetCall, since: float) -> GatewayAnswer | None:
     filters: dict[str, object] = {"gateway": row.gateway, "nonce": row.nonce, "hours": 1}
-    for each in session.audit_trail().lines(filters, limit=MAX_LINES):
-        if each.stored < since:
+    for record in session.audit_trail().lines(filters, limit=MAX_LINES):
+        if record.stored < since:
             return None
         try:
-            line = msgspec.json.decode(each.line, type=_Line)
+            line = msgspec.json.decode(record.line, type=_Line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if line.event == "forged":

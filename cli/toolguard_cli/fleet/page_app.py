@@ -59,21 +59,21 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
         """Whether the page can ask the database, and nothing else: load balancers and monitors have no login."""
         del request
         try:
-            found = await run_in_threadpool(site.database.ask, "SELECT fleet.schema_version()", (), SchemaVersion)
+            version = await run_in_threadpool(site.database.ask, "SELECT fleet.schema_version()", (), SchemaVersion)
         except FleetError as error:
             site.log(error)
             return problems.answer(page_refusals.of(error))
-        body = msgspec.json.encode({"status": "ok", "schema": found.version})
+        body = msgspec.json.encode({"status": "ok", "schema": version.version})
         return Response(body, headers=problems.NO_STORE, media_type=problems.JSON)
 
     async def metrics(request: Request) -> Response:
         """Reads a token, which a monitor sends instead of a session."""
         try:
             token = page_metrics.token(request.headers.getlist("authorization"))
-            found = await run_in_threadpool(context(request).measured, token)
+            measured = await run_in_threadpool(context(request).measured, token)
         except ApiError as refused:
             return problems.answer(refused)
-        return Response(page_metrics.text(found), headers=problems.NO_STORE, media_type="text/plain; version=0.0.4")
+        return Response(page_metrics.text(measured), headers=problems.NO_STORE, media_type="text/plain; version=0.0.4")
 
     async def log_in(request: Request) -> Response:
         try:

@@ -69,8 +69,11 @@ class _Shown(msgspec.Struct, frozen=True):
 def view(row: CallOfFleet, role: str) -> FleetCallView:
     """`role`: of the person who asks."""
     entry = _read(row.entry) if row.entry is not None else _Shown(shown="not shown: too many calls are waiting")
-    decisions = [FleetDecision(each.approver, each.verdict, milliseconds(each.at), each.why) for each in row.decisions]
-    approved = {each.approver for each in row.decisions if each.verdict == "approved"}
+    decisions = [
+        FleetDecision(decision.approver, decision.verdict, milliseconds(decision.at), decision.why)
+        for decision in row.decisions
+    ]
+    approved = {decision.approver for decision in row.decisions if decision.verdict == "approved"}
     return FleetCallView(
         **_fields(entry, row),
         gateway=row.gateway,
@@ -108,9 +111,9 @@ def is_shown_whole(held: HeldCall) -> bool:
     return (
         held.whole
         and len(held.shown) <= MAX_SHOWN
-        and all(len(each) <= MAX_TEXT for each in texts)
-        and all(len(each) <= MAX_NAME for each in names)
-        and all(len(each) <= MAX_LINES for each in lists)
+        and all(len(text) <= MAX_TEXT for text in texts)
+        and all(len(name) <= MAX_NAME for name in names)
+        and all(len(lines) <= MAX_LINES for lines in lists)
     )
 
 
@@ -126,10 +129,10 @@ def _read(entry: bytes) -> _Shown:
 
 def signed_call(held: HeldCall) -> SignedCall:
     """What a signature of this entry covers, as the page shows it."""
-    found = _shown(held)
+    shown = _shown(held)
     return SignedCall(
-        found.tool, found.agent, found.session, printable.cut(held.requester, MAX_NAME), found.reason, found.shown,
-        found.whole, found.cwd, list(found.would), list(found.rules),
+        shown.tool, shown.agent, shown.session, printable.cut(held.requester, MAX_NAME), shown.reason, shown.shown,
+        shown.whole, shown.cwd, list(shown.would), list(shown.rules),
     )  # fmt: skip
 
 
@@ -149,9 +152,9 @@ def _shown(held: HeldCall) -> _Shown:
     )
 
 
-def _lines(found: list[str]) -> tuple[str, ...]:
-    more = [f"and {len(found) - MAX_LINES} more"] if len(found) > MAX_LINES else []
-    return (*(printable.cut(each, MAX_TEXT) for each in found[:MAX_LINES]), *more)
+def _lines(lines: list[str]) -> tuple[str, ...]:
+    more = [f"and {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else []
+    return (*(printable.cut(line, MAX_TEXT) for line in lines[:MAX_LINES]), *more)
 
 
 def milliseconds(seconds: float) -> int:

@@ -37,25 +37,25 @@ class WaitingOfFleet(msgspec.Struct, frozen=True):
 
 def me(visit: FleetVisit, asked: Query) -> page_types.FleetVisitor:
     del asked
-    found = _person(visit)
+    page = _person(visit)
     return page_types.FleetVisitor(
-        found.id, found.role, found.teams, milliseconds(found.server_time), __version__, proxied=bool(visit.user)
+        page.id, page.role, page.teams, milliseconds(page.server_time), __version__, proxied=bool(visit.user)
     )
 
 
 def calls(visit: FleetVisit, asked: Query) -> page_types.FleetCalls:
     del asked
     role = _person(visit).role
-    found = visit.ask("SELECT fleet.page_waiting(%s)", (), WaitingOfFleet)
-    views = [page_calls.view(each, role) for each in found.calls]
-    return page_types.FleetCalls(milliseconds(found.server_time), found.all, views)
+    fleet = visit.ask("SELECT fleet.page_waiting(%s)", (), WaitingOfFleet)
+    views = [page_calls.view(call, role) for call in fleet.calls]
+    return page_types.FleetCalls(milliseconds(fleet.server_time), fleet.all, views)
 
 
 def history(visit: FleetVisit, asked: page_types.HistoryQuery) -> page_types.FleetHistory:
     before = (asked.before + 1) / MILLISECONDS if asked.before else None  # calls of the same millisecond are given again
-    found = visit.ask("SELECT fleet.page_closed(%s, %s, %s)", (asked.hours, before), list[CallOfFleet])
-    rejected = _rejected(visit, asked.hours) if any(each.status == "used" for each in found) else {}
-    return page_types.FleetHistory([_closed(each, rejected) for each in found])
+    fleets = visit.ask("SELECT fleet.page_closed(%s, %s, %s)", (asked.hours, before), list[CallOfFleet])
+    rejected = _rejected(visit, asked.hours) if any(fleet.status == "used" for fleet in fleets) else {}
+    return page_types.FleetHistory([_closed(fleet, rejected) for fleet in fleets])
 
 
 def _closed(row: CallOfFleet, rejected: dict[tuple[str, str], str]) -> page_types.FleetCallView:
@@ -70,35 +70,35 @@ class _Rejection(msgspec.Struct, frozen=True):
 
 def _rejected(visit: FleetVisit, hours: int) -> dict[tuple[str, str], str]:
     """Why gateways did not count an approval, by gateway and nonce, from the last of their audit lines about this."""
-    found = audit(visit, page_types.AuditQuery(event="forged", hours=hours)).lines
+    views = audit(visit, page_types.AuditQuery(event="forged", hours=hours)).lines
     made = {}
-    for each in reversed(found):
+    for view in reversed(views):
         with suppress(msgspec.DecodeError):
-            line = msgspec.json.decode(each.line.encode(), type=_Rejection)
-            made[each.gateway, line.nonce] = printable.cut(line.why, MAX_REASON) or "no reason given"
+            line = msgspec.json.decode(view.line.encode(), type=_Rejection)
+            made[view.gateway, line.nonce] = printable.cut(line.why, MAX_REASON) or "no reason given"
     return made
 
 
 def teams(visit: FleetVisit, asked: Query) -> page_types.TeamStates:
     del asked
     found = visit.ask("SELECT fleet.page_teams(%s)", (), list[dict[str, Any]])
-    rows = [_named(each, "kill_at") for each in found]
+    rows = [_named(team, "kill_at") for team in found]
     return page_types.TeamStates(_converted(rows, list[page_types.TeamState]))
 
 
 def gateways(visit: FleetVisit, asked: Query) -> page_types.FleetGatewayStates:
     del asked
-    found = visit.ask("SELECT fleet.page_gateways(%s)", (), dict[str, Any])
-    rows = [{**each, "state": "left" if each["has_left"] else each["state"]} for each in found["gateways"]]
-    return page_types.FleetGatewayStates(found["all"], _converted(map(_named, rows), list[page_types.FleetGatewayState]))
+    answer = visit.ask("SELECT fleet.page_gateways(%s)", (), dict[str, Any])
+    rows = [{**gateway, "state": "left" if gateway["has_left"] else gateway["state"]} for gateway in answer["gateways"]]
+    return page_types.FleetGatewayStates(answer["all"], _converted(map(_named, rows), list[page_types.FleetGatewayState]))
 
 
 def costs(visit: FleetVisit, asked: page_types.CostQuery) -> page_types.FleetCosts:
-    found = visit.ask("SELECT fleet.page_costs(%s, %s, %s)", (asked.hours, asked.by), dict[str, Any])
+    answer = visit.ask("SELECT fleet.page_costs(%s, %s, %s)", (asked.hours, asked.by), dict[str, Any])
     scale = 1_000 if asked.by in ("day", "hour") else None
-    rows = [{**each, "name": str(int(each["name"]) * scale) if scale else each["name"]} for each in found["rows"]]
-    rows = sorted(rows, key=lambda each: int(each["name"])) if scale else rows
-    totals = {**found["totals"], "rows": [_named(each) for each in rows]}
+    rows = [{**cost, "name": str(int(cost["name"]) * scale) if scale else cost["name"]} for cost in answer["rows"]]
+    rows = sorted(rows, key=lambda row: int(row["name"])) if scale else rows
+    totals = {**answer["totals"], "rows": [_named(total) for total in rows]}
     made: page_types.FleetCosts = _converted(_named(totals), page_types.FleetCosts)
     return made
 
@@ -106,16 +106,16 @@ def costs(visit: FleetVisit, asked: page_types.CostQuery) -> page_types.FleetCos
 def audit(visit: FleetVisit, asked: page_types.AuditQuery) -> page_types.AuditLineViews:
     filters = {name: value for name, value in msgspec.structs.asdict(asked).items() if value and name != "before"}
     arguments = (msgspec.json.encode(filters).decode(), asked.before or None)
-    found = visit.ask("SELECT fleet.page_audit(%s, %s::jsonb, %s::bigint)", arguments, list[dict[str, Any]])
-    rows = [{**_named(each, "stored"), "line": b64decode(each["line"]).decode("utf-8", "replace")} for each in found]
+    records = visit.ask("SELECT fleet.page_audit(%s, %s::jsonb, %s::bigint)", arguments, list[dict[str, Any]])
+    rows = [{**_named(record, "stored"), "line": b64decode(record["line"]).decode("utf-8", "replace")} for record in records]
     return page_types.AuditLineViews(_converted(rows, list[page_types.AuditLineView]))
 
 
 def health(visit: FleetVisit, asked: Query) -> page_types.FleetHealth:
     del asked
-    found = visit.ask("SELECT fleet.page_health(%s)", (), dict[str, Any])
-    partitions = [_named(each) for each in found["partitions"]]
-    named = _named({**found, "partitions": partitions, "known": schema.latest()})
+    answer = visit.ask("SELECT fleet.page_health(%s)", (), dict[str, Any])
+    partitions = [_named(partition) for partition in answer["partitions"]]
+    named = _named({**answer, "partitions": partitions, "known": schema.latest()})
     made: page_types.FleetHealth = _converted(named, page_types.FleetHealth)
     return made
 

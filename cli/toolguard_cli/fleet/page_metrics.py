@@ -56,44 +56,44 @@ class _Families(Collector):
 
 def token(authorization: list[str]) -> str:
     """The token of a request's headers; empty without a single valid one."""
-    found = BEARER.fullmatch(authorization[0]) if len(authorization) == 1 else None
-    return found[1] if found else ""
+    match = BEARER.fullmatch(authorization[0]) if len(authorization) == 1 else None
+    return match[1] if match else ""
 
 
-def text(found: FleetMetrics) -> bytes:
+def text(metrics: FleetMetrics) -> bytes:
     """The format of Prometheus."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families([*_gateways(found), *_teams(found), *_upkeep(found)]))
+    registry.register(_Families([*_gateways(metrics), *_teams(metrics), *_upkeep(metrics)]))
     return generate_latest(registry)
 
 
-def _gateways(found: FleetMetrics) -> list[Metric]:
+def _gateways(metrics: FleetMetrics) -> list[Metric]:
     silent = GaugeMetricFamily(
         "toolguard_fleet_gateway_silent_seconds", "Since its last contact.", labels=["gateway", "team", "state"]
     )
-    for each in found.gateways:
-        silent.add_metric([_label(each.id), _label(each.team), _label(each.state)], max(0.0, each.silent))
+    for gateway in metrics.gateways:
+        silent.add_metric([_label(gateway.id), _label(gateway.team), _label(gateway.state)], max(0.0, gateway.silent))
     return [silent]
 
 
-def _teams(found: FleetMetrics) -> list[Metric]:
+def _teams(metrics: FleetMetrics) -> list[Metric]:
     waiting = GaugeMetricFamily("toolguard_fleet_pending", "Held calls waiting for approval.", labels=["team"])
     oldest = GaugeMetricFamily("toolguard_fleet_pending_oldest_seconds", "For which the oldest waits.", labels=["team"])
     switch = GaugeMetricFamily("toolguard_fleet_kill_switch", "Whether the kill switch is on.", labels=["team"])
-    for each in found.teams:
-        switch.add_metric([_label(each.team)], float(each.kill))
-        if each.team != "*":
-            waiting.add_metric([_label(each.team)], each.waiting)
-            oldest.add_metric([_label(each.team)], max(0.0, each.oldest))
+    for team in metrics.teams:
+        switch.add_metric([_label(team.team)], float(team.kill))
+        if team.team != "*":
+            waiting.add_metric([_label(team.team)], team.waiting)
+            oldest.add_metric([_label(team.team)], max(0.0, team.oldest))
     return [waiting, oldest, switch]
 
 
-def _upkeep(found: FleetMetrics) -> list[Metric]:
+def _upkeep(metrics: FleetMetrics) -> list[Metric]:
     never = math.inf
-    maintained = never if found.maintained is None else found.maintained
+    maintained = never if metrics.maintained is None else metrics.maintained
     since = GaugeMetricFamily("toolguard_fleet_maintained_seconds", "Since fleet maintain last ran.", value=maintained)
     ahead = GaugeMetricFamily(
-        "toolguard_fleet_partitions_ahead_days", "Days from today on that have partitions.", value=found.ahead or 0
+        "toolguard_fleet_partitions_ahead_days", "Days from today on that have partitions.", value=metrics.ahead or 0
     )
     return [since, ahead]
 

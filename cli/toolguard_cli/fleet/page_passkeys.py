@@ -58,7 +58,7 @@ class CallAfterYes(msgspec.Struct, frozen=True):
 
 def listed(visit: FleetVisit, asked: Query) -> page_types.PasskeyViews:
     del asked
-    return page_types.PasskeyViews([_view(each) for each in _own(visit)])
+    return page_types.PasskeyViews([_view(row) for row in _own(visit)])
 
 
 def add(visit: FleetVisit, asked: page_types.NewPasskey) -> page_types.Done:
@@ -78,7 +78,7 @@ def remove(visit: FleetVisit, asked: page_types.PasskeyChoice) -> page_types.Don
 
 def begin(visit: FleetVisit, asked: page_types.CallChoice) -> page_types.SigningRequest:
     host = _host(visit)
-    known = [_encoded(each.credential) for each in _own(visit) if each.rp == host]
+    known = [_encoded(row.credential) for row in _own(visit) if row.rp == host]
     if not known:
         raise ApiError(409, "no-passkey", f"you have no passkey for {host}", NO_PASSKEY)
     call = _call(visit, asked.gateway, asked.nonce)
@@ -93,7 +93,7 @@ def begin(visit: FleetVisit, asked: page_types.CallChoice) -> page_types.Signing
 def approve(visit: FleetVisit, asked: page_types.PasskeyApproval) -> page_types.Done:
     body = asked.body.encode()
     _check_same(_call(visit, asked.gateway, asked.nonce), body)
-    row = next((each for each in _own(visit) if each.credential == _bytes(asked.id)), None)
+    row = next((passkey for passkey in _own(visit) if passkey.credential == _bytes(asked.id)), None)
     if row is None:
         raise ApiError(409, "no-passkey", "this passkey is not one of yours", NO_PASSKEY)
     made = Assertion(_bytes(asked.authenticator_data), _bytes(asked.client_data), _bytes(asked.signature))
@@ -108,8 +108,8 @@ def approve(visit: FleetVisit, asked: page_types.PasskeyApproval) -> page_types.
 
 def _call(visit: FleetVisit, gateway: str, nonce: str) -> ShownCall:
     """Only what the page can show in full is signed here. Raises `ApiError`."""
-    found = visit.ask("SELECT fleet.page_waiting(%s)", (), WaitingCalls).calls
-    row = next((each for each in found if (each.gateway, each.nonce) == (gateway, nonce)), None)
+    calls = visit.ask("SELECT fleet.page_waiting(%s)", (), WaitingCalls).calls
+    row = next((waiting for waiting in calls if (waiting.gateway, waiting.nonce) == (gateway, nonce)), None)
     if row is None:
         raise ApiError(409, "unknown", "no such call is waiting in your teams")
     call = fleet_decisions.shown(row)

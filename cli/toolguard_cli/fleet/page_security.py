@@ -68,9 +68,9 @@ def session(headers: Headers) -> bytes:
 
 def _cookies(headers: Headers) -> list[str]:
     """The values of ours; the one that only this host can have set comes before others."""
-    pairs = [part.strip().partition("=") for each in headers.getlist("cookie") for part in each.split(";")]
-    found = {name: [value for given, _, value in pairs if given == name] for name in (SECURE_COOKIE, COOKIE)}
-    return found[SECURE_COOKIE] or found[COOKIE]
+    pairs = [part.strip().partition("=") for header in headers.getlist("cookie") for part in header.split(";")]
+    cookies = {name: [value for given, _, value in pairs if given == name] for name in (SECURE_COOKIE, COOKIE)}
+    return cookies[SECURE_COOKIE] or cookies[COOKIE]
 
 
 def cookie(value: str, seconds: int, *, secure: bool) -> dict[str, Any]:

@@ -63,13 +63,13 @@ class FleetVisit:
     def _ask(self, statement: LiteralString, arguments: tuple[Any, ...], kind: type[T]) -> T:
         database = self.site.database
         try:
-            found = database.ask(statement, (self.session or self._proxied(), *arguments), kind)
+            answer = database.ask(statement, (self.session or self._proxied(), *arguments), kind)
         except FleetError as error:
             if self.session or error.code != NOT_LOGGED_IN:
                 raise
-            found = database.ask(statement, (self._proxied(again=True), *arguments), kind)  # its session was over
+            answer = database.ask(statement, (self._proxied(again=True), *arguments), kind)  # its session was over
         self.scope["trusted"] = True
-        return found
+        return answer
 
     def _proxied(self, *, again: bool = False) -> bytes:
         """The session of the person whom the proxy names. Raises `FleetError`."""

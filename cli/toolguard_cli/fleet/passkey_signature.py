@@ -138,9 +138,9 @@ def _sequence(der: bytes) -> tuple[int, int]:
     reader = WireReader(der)
     if reader.take(1)[0] != _SEQUENCE or reader.take(1)[0] != len(der) - 2:
         raise ValueError("no sequence")
-    found = (_integer(reader), _integer(reader))
+    pair = (_integer(reader), _integer(reader))
     reader.end()
-    return found
+    return pair
 
 
 def _integer(reader: WireReader) -> int:

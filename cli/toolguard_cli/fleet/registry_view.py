@@ -19,51 +19,51 @@ _WORD = re.compile("_([a-z])")
 PERSON_HEAD = ("ID", "LOGIN", "ROLE", "TEAMS", "STATE")
 
 
-def gateway_lines(found: list[FleetGateway]) -> list[Line]:
-    if not found:
+def gateway_lines(gateways: list[FleetGateway]) -> list[Line]:
+    if not gateways:
         return [Line("info", "no gateway has joined")]
-    rows = [_gateway_row(each) for each in found]
+    rows = [_gateway_row(gateway) for gateway in gateways]
     copied = [
-        Line("error", f"{each.id}: a copy of it ran, or its audit log was rewritten; find out which, then admit it again")
-        for each in found
-        if each.state == "quarantined"
+        Line("error", f"{gateway.id}: a copy of it ran, or its audit log was rewritten; find out which, then admit it again")
+        for gateway in gateways
+        if gateway.state == "quarantined"
     ]
-    waiting = [each.id for each in found if each.state == "new"]
+    waiting = [gateway.id for gateway in gateways if gateway.state == "new"]
     return [
         *tables.table(GATEWAY_HEAD, rows),
         *copied,
-        *(Line("next", f"toolguard fleet admit {each}") for each in waiting[:3]),
+        *(Line("next", f"toolguard fleet admit {gateway}") for gateway in waiting[:3]),
     ]
 
 
 def camel_case(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields with names as in the JSON of all commands: `decidedBy`."""
-    return {_WORD.sub(lambda found: found[1].upper(), name): value for name, value in fields.items()}
+    return {_WORD.sub(lambda match: match[1].upper(), name): value for name, value in fields.items()}
 
 
-def gateway_data(each: FleetGateway) -> dict[str, Any]:
-    return dated(camel_case(msgspec.to_builtins(each)), "joined", "seen")
+def gateway_data(gateway: FleetGateway) -> dict[str, Any]:
+    return dated(camel_case(msgspec.to_builtins(gateway)), "joined", "seen")
 
 
-def person_lines(found: list[FleetApprover]) -> list[Line]:
-    if not found:
+def person_lines(approvers: list[FleetApprover]) -> list[Line]:
+    if not approvers:
         return [
             Line("info", "nobody is registered"),
             Line("next", "toolguard fleet approvers add NAME --role admin --team '*'"),
         ]
-    rows = [_person_row(each) for each in found]
+    rows = [_person_row(approver) for approver in approvers]
     return tables.table(PERSON_HEAD, rows)
 
 
-def person_data(each: FleetApprover) -> dict[str, Any]:
-    return dated({**camel_case(msgspec.to_builtins(each)), "revoked": each.revoked or 0.0}, "added", "revoked")
+def person_data(approver: FleetApprover) -> dict[str, Any]:
+    return dated({**camel_case(msgspec.to_builtins(approver)), "revoked": approver.revoked or 0.0}, "added", "revoked")
 
 
-def _gateway_row(each: FleetGateway) -> tuple[str, ...]:
-    cells = (each.id, each.state, each.team, each.host, each.version)
-    return (*map(printable.plain, cells), f"{printable.duration(max(each.silent, 0))} ago", each.fingerprint)
+def _gateway_row(gateway: FleetGateway) -> tuple[str, ...]:
+    cells = (gateway.id, gateway.state, gateway.team, gateway.host, gateway.version)
+    return (*map(printable.plain, cells), f"{printable.duration(max(gateway.silent, 0))} ago", gateway.fingerprint)
 
 
-def _person_row(each: FleetApprover) -> tuple[str, ...]:
-    cells = (each.id, each.login, each.role, ", ".join(each.teams))
-    return (*map(printable.plain, cells), "revoked" if each.revoked else "active")
+def _person_row(approver: FleetApprover) -> tuple[str, ...]:
+    cells = (approver.id, approver.login, approver.role, ", ".join(approver.teams))
+    return (*map(printable.plain, cells), "revoked" if approver.revoked else "active")

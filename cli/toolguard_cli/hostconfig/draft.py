@@ -79,7 +79,7 @@ class Draft:
     def _put(self, file: ConfigFile, text: str) -> None:
         if text == file.text:
             return
-        files = {each.path: each for each in self.tree.files} | {file.path: file.edited(text)}
+        files = {source.path: source for source in self.tree.files} | {file.path: file.edited(text)}
         self.tree = config_tree.read(self.tree.path, files)
 
     def changes(self) -> list[FileChange]:
@@ -125,7 +125,7 @@ def _without_commas(hunk: list[str]) -> list[str]:
 
 def _without_kept_texts(hunk: list[str]) -> list[str]:
     sides = [
-        {found[1] for line in hunk if line[0] == sign for found in _TEXT.finditer(line) if not found[2]} for sign in "-+"
+        {match[1] for line in hunk if line[0] == sign for match in _TEXT.finditer(line) if not match[2]} for sign in "-+"
     ]
     kept = sides[0] & sides[1]
-    return [_TEXT.sub(lambda found: LEFT_OUT if not found[2] and found[1] in kept else found[0], line) for line in hunk]
+    return [_TEXT.sub(lambda match: LEFT_OUT if not match[2] and match[1] in kept else match[0], line) for line in hunk]

@@ -16,7 +16,7 @@ NAME = re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
 def filled(value: Any, env: Mapping[str, str] = os.environ) -> Any:
     """A copy of `value` with the variables in all its strings substituted; keys are not changed."""
     if isinstance(value, str):
-        return NAME.sub(lambda found: found[0][1:] if found[1] else env.get(found[2]) or found[0], value)
+        return NAME.sub(lambda match: match[0][1:] if match[1] else env.get(match[2]) or match[0], value)
     if isinstance(value, list):
         return [filled(item, env) for item in value]
     if isinstance(value, dict):
@@ -27,7 +27,7 @@ def filled(value: Any, env: Mapping[str, str] = os.environ) -> Any:
 def unset(value: Any, env: Mapping[str, str] = os.environ) -> Iterator[str]:
     """The names of the variables in `value` that are not set here; they may be set for the gateway."""
     if isinstance(value, str):
-        yield from (found[2] for found in NAME.finditer(value) if not found[1] and not env.get(found[2]))
+        yield from (match[2] for match in NAME.finditer(value) if not match[1] and not env.get(match[2]))
     elif isinstance(value, list | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from unset(item, env)

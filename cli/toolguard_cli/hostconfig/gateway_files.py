@@ -45,8 +45,8 @@ def agent_jobs(state_dir: Path) -> list[str]:
             for name, job, enabled, kind, key in rows
             if enabled and kind != COMMAND and not str(key).startswith(HOST_OWNED)
         ]
-    found = _json(state_dir / JOBS)
-    listed = found.get("jobs") if isinstance(found, dict) else found
+    parsed = _json(state_dir / JOBS)
+    listed = parsed.get("jobs") if isinstance(parsed, dict) else parsed
     jobs = [job for job in (listed if isinstance(listed, list) else [])[:MAX_ROWS] if isinstance(job, dict)]
     enabled = [job for job in jobs if job.get("enabled") is not False]
     return [_job_name(job) for job in enabled if not _is_command(job) and not _is_host_owned(job)]
@@ -62,8 +62,8 @@ def _is_host_owned(job: dict[str, Any]) -> bool:
 
 
 def _jobs(path: Path) -> Iterator[dict[str, Any]]:
-    found = _json(path)
-    listed = found.get("jobs") if isinstance(found, dict) else found
+    jobs = _json(path)
+    listed = jobs.get("jobs") if isinstance(jobs, dict) else jobs
     for job in (listed if isinstance(listed, list) else [])[:MAX_ROWS]:
         payload = job.get("payload") if isinstance(job, dict) else None
         if isinstance(payload, dict) and payload.get("kind") == COMMAND and job.get("enabled") is not False:
@@ -83,8 +83,8 @@ def nodes(state_dir: Path) -> list[str]:
 
 
 def _nodes(path: Path) -> Iterator[dict[str, Any]]:
-    found = _json(path)
-    listed = found.values() if isinstance(found, dict) else found
+    nodes = _json(path)
+    listed = nodes.values() if isinstance(nodes, dict) else nodes
     for node in list(listed if listed is not None else ())[:MAX_ROWS]:
         if isinstance(node, dict) and isinstance(node.get("commands"), list) and RUNS in node["commands"]:
             yield node

@@ -74,8 +74,8 @@ def plugins(places: Places) -> dict[str, Any]:
 def sections(places: Places, *names: str) -> list[dict[str, Any]]:
     """These sections of the gateway's config; a missing one is empty. Raises `UserError`."""
     value = _config(places)
-    found = [value.get(name) if isinstance(value, dict) else None for name in names]
-    return [each if isinstance(each, dict) else {} for each in found]
+    values = [value.get(name) if isinstance(value, dict) else None for name in names]
+    return [section if isinstance(section, dict) else {} for section in values]
 
 
 def _config(places: Places) -> Any:

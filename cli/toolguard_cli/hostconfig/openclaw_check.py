@@ -65,9 +65,9 @@ def command() -> tuple[str, ...]:
     return (program,) if program else ()
 
 
-def is_silent(found: ConfigFinding) -> bool:
+def is_silent(problem: ConfigFinding) -> bool:
     """Whether this finding says that OpenClaw returned no result."""
-    return found.message.startswith(SILENT)
+    return problem.message.startswith(SILENT)
 
 
 def ask(
@@ -92,7 +92,7 @@ def ask(
     hide = str(folder) if folder else ""
     issues: list[tuple[Level, _Issue]] = [("error", issue) for issue in answer.issues]
     issues += [("warn", issue) for issue in answer.warnings]
-    return [found for level, issue in issues[:MAX_ISSUES] for found in _findings(tree, level, issue, hide)]
+    return [problem for level, issue in issues[:MAX_ISSUES] for problem in _findings(tree, level, issue, hide)]
 
 
 def _edited(tree: ConfigTree) -> bool:
@@ -157,7 +157,7 @@ def _includes(value: Any, steps: Steps) -> Iterator[tuple[Steps, str]]:
         elif isinstance(item, str):
             yield inner, item
         elif isinstance(item, list):
-            yield from (((*inner, at), each) for at, each in enumerate(item) if isinstance(each, str))
+            yield from (((*inner, at), include) for at, include in enumerate(item) if isinstance(include, str))
 
 
 def _run(line: list[str], env: Mapping[str, str], places: Places) -> str:
@@ -204,8 +204,8 @@ def _attributed(level: Level, message: str) -> str:
 
 
 def _unknown(message: str) -> list[str]:
-    found = _KEYS.search(message)
-    return _KEY.findall(found[1]) if found else []
+    match = _KEYS.search(message)
+    return _KEY.findall(match[1]) if match else []
 
 
 def steps_of(tree: ConfigTree, dotted: str) -> Steps:

@@ -87,19 +87,19 @@ def below(schema: dict[str, Any], step: str | int) -> dict[str, Any] | None:
     """The schema of the value at this step; None if no value is allowed, empty if any is."""
     kind = schema.get("type")
     if isinstance(step, int):
-        found = schema.get("items", {}) if kind in {None, "array"} else False
+        inner = schema.get("items", {}) if kind in {None, "array"} else False
     else:
         more = schema.get("additionalProperties", {})
-        found = schema.get("properties", {}).get(step, more) if kind in {None, "object"} else False
-    return found if isinstance(found, dict) else None
+        inner = schema.get("properties", {}).get(step, more) if kind in {None, "object"} else False
+    return inner if isinstance(inner, dict) else None
 
 
 def at(schema: dict[str, Any], steps: Steps) -> dict[str, Any] | None:
     """The schema of the value at this path; None if no value is allowed."""
-    found: dict[str, Any] | None = schema
+    inner: dict[str, Any] | None = schema
     for step in steps:
-        found = below(found, step) if found is not None else None
-    return found
+        inner = below(inner, step) if inner is not None else None
+    return inner
 
 
 def like(word: str, schema: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ def renamed(work: Work) -> None:
         if all(isinstance(act, Move) and act.target == OURS for act in acts) and isinstance(entry.get("config", {}), dict):
             work.draft.move(steps, ENTRY)
             work.report.touched.append(plugin)
-            work.report.moved += [each for act in acts if isinstance(act, Move) for each in act.moved]
+            work.report.moved += [moved for act in acts if isinstance(act, Move) for moved in act.moved]
             work.report.changed.append(f"{named(path_name(steps))} is now {path_name(ENTRY)}")
             work.own_entry()
 

@@ -61,7 +61,7 @@ def _is_same(own: UserRuleStore, before: dict[str, Any], text: str, after: str) 
         return False
     old, new = own.parse(before, text), own.parse(then, after)
     others = [
-        {name: value for name, value in each.items() if name not in (RULE_TABLE, FORMER_TABLE)} for each in (before, then)
+        {name: value for name, value in entry.items() if name not in (RULE_TABLE, FORMER_TABLE)} for entry in (before, then)
     ]
     return old.fault is None and old.good == new.good and FORMER_TABLE not in then and others[0] == others[1]
 

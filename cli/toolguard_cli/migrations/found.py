@@ -15,13 +15,13 @@ def found(tree: ConfigTree) -> list[str]:
 
     Examines only the tree; `toolguard migrate` also examines the disk.
     """
-    found = []
+    names = []
     for migration in migrations():
-        found += [
+        names += [
             plugin
             for plugin in migration.ids
             if tree.part((*ENTRIES, plugin)) is not None and entries.open_matters(tree, migration, plugin)
         ]
         if "host_loops" in migration.steps:
-            found += [path_name(block.steps) for block in hostloops.blocks(tree, migration)]
-    return found
+            names += [path_name(block.steps) for block in hostloops.blocks(tree, migration)]
+    return names

@@ -110,20 +110,20 @@ def _load(path: Path) -> Journal:
 
 
 def unfinished(places: Places) -> Journal | None:
-    return next((each for each in journals(places) if each.status == "begun"), None)
+    return next((journal for journal in journals(places) if journal.status == "begun"), None)
 
 
 def in_force(places: Places) -> Journal | None:
     """The newest migration that was not taken back."""
-    return next((each for each in reversed(journals(places)) if each.status == "done"), None)
+    return next((journal for journal in reversed(journals(places)) if journal.status == "done"), None)
 
 
 def imported(places: Places) -> dict[str, int]:
     """How far each old database was read, by its path."""
     known: dict[str, int] = {}
-    for each in journals(places):
-        for one in each.imports:
-            if each.status == "done":
+    for journal in journals(places):
+        for one in journal.imports:
+            if journal.status == "done":
                 known[one.old] = one.last
             else:  # an undo removes all that was ever imported
                 known.pop(one.old, None)
@@ -158,12 +158,12 @@ def save(places: Places, journal: Journal) -> None:
 def before(places: Places, journal: Journal) -> dict[Path, ConfigFile]:
     """The files of the config as they were. Raises `UserError` where one was changed by somebody else since."""
     refuse_changed(places, journal, "toolguard migrate --undo --yes puts it back")
-    found = {}
+    contents = {}
     for at, file in enumerate(journal.files):
         data = _kept_before(places, journal, at)
         text = data.decode() if data is not None else config_file.EMPTY
-        found[Path(file.path)] = ConfigFile(Path(file.path), data, text, json5_edit.parse(text))
-    return found
+        contents[Path(file.path)] = ConfigFile(Path(file.path), data, text, json5_edit.parse(text))
+    return contents
 
 
 def refuse_changed(places: Places, journal: Journal, fix: str) -> None:
@@ -262,7 +262,7 @@ def _former(places: Places, journal: Journal, at: int) -> str:
 
 def _sweep(places: Places) -> None:
     """Removes the copies of migrations that were taken back as a whole, or never began: they may hold secrets."""
-    needed = {each.number for each in journals(places) if each.status != "undone"}
+    needed = {journal.number for journal in journals(places) if journal.status != "undone"}
     for kept_in in folder(places).iterdir():
         if kept_in.name.isdecimal() and int(kept_in.name) not in needed:
             shutil.rmtree(kept_in, ignore_errors=True)

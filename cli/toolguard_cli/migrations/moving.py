@@ -52,7 +52,7 @@ class Holder:
         value = self.tree.get(*self.steps)
         same = all(migration.target(key) == (key,) for key in value)
         if value and same and self._free((), OURS) and allowed.fits((), value):
-            moved = tuple(Moved(self._name((key,)), (key,), each) for key, each in value.items())
+            moved = tuple(Moved(self._name((key,)), (key,), member) for key, member in value.items())
             yield Move(self.steps, OURS, moved)
         else:
             yield from self.some(migration, value)

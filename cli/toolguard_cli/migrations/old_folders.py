@@ -20,22 +20,22 @@ def workspaces(tree: ConfigTree, places: Places) -> list[Path]:
     """The agents' workspaces, without duplicates; they need not exist."""
     named = [tree.get("agents", "defaults", "workspace")]
     for agents in (tree.get("agents", "list"), tree.get("agents", "entries")):
-        each = agents.values() if isinstance(agents, dict) else agents if isinstance(agents, list) else ()
-        named += [agent.get("workspace") for agent in each if isinstance(agent, dict)]
+        listed = agents.values() if isinstance(agents, dict) else agents if isinstance(agents, list) else ()
+        named += [agent.get("workspace") for agent in listed if isinstance(agent, dict)]
     written = [name for name in named if isinstance(name, str) and name][:MAX_PLACES]
     return list(dict.fromkeys([places.state_dir / "workspace", *(expanded(name, places.state_dir) for name in written)]))
 
 
 def plugins(tree: ConfigTree, places: Places, ids: list[str]) -> dict[str, list[Path]]:
     roots = [places.state_dir, *(workspace / ".openclaw" for workspace in workspaces(tree, places))]
-    found: dict[str, list[Path]] = {}
+    by_plugin: dict[str, list[Path]] = {}
     for plugin in ids:
         folders = [root / "extensions" / plugin for root in roots]
         there = [folder for folder in folders if _is_folder(folder)]
         there += [folder for folder in _loaded(tree, places) if plugin in (folder.name, plugin_id(folder))]
         if there:
-            found[plugin] = there
-    return found
+            by_plugin[plugin] = there
+    return by_plugin
 
 
 def _loaded(tree: ConfigTree, places: Places) -> Iterator[Path]:

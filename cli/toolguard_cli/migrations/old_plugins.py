@@ -46,11 +46,11 @@ def migrations() -> tuple[Migration, ...]:
 
 def chosen(wanted: str) -> tuple[Migration, ...]:
     """All migrations, or the one with this plugin id, name or number. Raises `UserError`."""
-    found = tuple(each for each in migrations() if wanted == AUTO or wanted in _names(each))
-    if not found:
-        known = ", ".join(_names(each)[0] for each in migrations())
+    selected = tuple(migration for migration in migrations() if wanted == AUTO or wanted in _names(migration))
+    if not selected:
+        known = ", ".join(_names(migration)[0] for migration in migrations())
         raise UserError(f"unknown migration {wanted[:80]!a}", f"use one of {known}, or {AUTO} for all")
-    return found
+    return selected
 
 
 def _names(migration: Migration) -> list[str]:

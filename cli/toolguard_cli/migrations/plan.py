@@ -58,7 +58,7 @@ class Plan:
         self.report = MigrationReport()
         self.calls: list[OldCalls] = []
         self.databases: list[OldDatabase] = []
-        self._ids = [plugin for each in migrations for plugin in each.ids]
+        self._ids = [plugin for old in migrations for plugin in old.ids]
         self._lying = old_folders.plugins(tree, places, self._ids)
         on = any(is_on(tree, plugin, lies=plugin in self._lying) for plugin in self._ids)
         for migration in migrations:
@@ -87,8 +87,8 @@ class Plan:
     def fingerprint(self) -> object:
         return (
             [(change.file.path, change.file.data, change.text) for change in self.draft.changes()],
-            [each.path for each in self.calls],
-            [each.path for each in self.databases],
+            [calls.path for calls in self.calls],
+            [database.path for database in self.databases],
             self.policy,
         )
 
@@ -125,8 +125,8 @@ class Plan:
 
     def _look_for_metrics(self, migration: Migration) -> None:
         known = journal.imported(self.places)
-        found, problems = old_metrics.found(self.draft.before, self.draft.tree, self.places, migration, known)
-        self.databases = found
+        databases, problems = old_metrics.found(self.draft.before, self.draft.tree, self.places, migration, known)
+        self.databases = databases
         self.report.warnings += problems
 
 
@@ -177,12 +177,14 @@ def _journal(plan: Plan) -> Journal:
             KeptFile(str(change.file.path), digest(change.file.data), digest(change.data)) for change in plan.draft.changes()
         ],
         moves=[
-            KeptMove(str(each.path), str(aside / f"{at}-{each.path.name}"), digest(_content(each)))
-            for at, each in enumerate(plan.calls)
+            KeptMove(str(calls.path), str(aside / f"{at}-{calls.path.name}"), digest(_content(calls)))
+            for at, calls in enumerate(plan.calls)
         ],
-        imports=[KeptImport(str(each.path), str(each.into), each.last) for each in plan.databases],
+        imports=[KeptImport(str(database.path), str(database.into), database.last) for database in plan.databases],
         rewritten=[
-            KeptFile(str(each.path), digest(each.before), digest(each.after)) for each in (plan.policy,) if each is not None
+            KeptFile(str(rewrite.path), digest(rewrite.before), digest(rewrite.after))
+            for rewrite in (plan.policy,)
+            if rewrite is not None
         ],
     )
 
@@ -211,7 +213,7 @@ def take_back(places: Places, which: Journal) -> tuple[list[str], int]:
     Raises `UserError`; another run continues.
     """
     removed = 0
-    for into in dict.fromkeys(each.into for each in which.imports):
+    for into in dict.fromkeys(kept.into for kept in which.imports):
         try:
             removed += importing.undo(Path(into))
         except MetricsError as error:

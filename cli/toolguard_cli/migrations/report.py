@@ -55,7 +55,7 @@ class MigrationReport:
 
     def origin(self, target: Steps) -> str:
         """The setting that was moved there in this run; empty if none was."""
-        return next((each.source for each in self.moved if target[: len(each.target)] == each.target), "")
+        return next((moved.source for moved in self.moved if target[: len(moved.target)] == moved.target), "")
 
 
 def shown(value: Any) -> str:

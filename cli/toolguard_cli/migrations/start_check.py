@@ -30,19 +30,19 @@ def weigh(before: ConfigTree, after: ConfigTree, places: Places, openclaw: Seque
         return
     if after.problems:
         report.warnings += [
-            f"the gateway does not start, before or after the migration: {each.message}" for each in after.problems
+            f"the gateway does not start, before or after the migration: {problem.message}" for problem in after.problems
         ]
         return
-    found = openclaw_check.ask(after, places, openclaw)
-    errors = [each for each in found if each.level == "error"]
-    report.notes += [each.message for each in found if not each.path and each.level == "warn"]
+    findings = openclaw_check.ask(after, places, openclaw)
+    errors = [finding for finding in findings if finding.level == "error"]
+    report.notes += [finding.message for finding in findings if not finding.path and finding.level == "warn"]
     if not errors:
         return
-    known = [each for each in openclaw_check.ask(before, places, openclaw) if each.level == "error"]
-    if worse := [each for each in errors if not _known(each, known)]:
+    known = [finding for finding in openclaw_check.ask(before, places, openclaw) if finding.level == "error"]
+    if worse := [finding for finding in errors if not _known(finding, known)]:
         raise UserError(f"the gateway would not start with the migrated config: {_words(worse[0])}", STAY)
     report.warnings.append("the gateway could not start before, and still cannot, because of these errors:")
-    report.warnings += [_words(each) for each in errors[:MAX_SHOWN]]
+    report.warnings += [_words(finding) for finding in errors[:MAX_SHOWN]]
 
 
 def _own(before: ConfigTree, after: ConfigTree, report: MigrationReport) -> None:
@@ -52,7 +52,7 @@ def _own(before: ConfigTree, after: ConfigTree, report: MigrationReport) -> None
         raise UserError(f"the gateway would not start with the migrated config: {problem}", STAY)
     if problem:
         report.warnings.append(f"the gateway does not start because of an earlier error: {problem}")
-    report.warnings += [f"{path_name((*OURS, *each.path))}: {each.text}" for each in conflicts.problems(config)]
+    report.warnings += [f"{path_name((*OURS, *conflict.path))}: {conflict.text}" for conflict in conflicts.problems(config)]
 
 
 def _parsed(tree: ConfigTree) -> tuple[str, settings.Config]:
@@ -64,7 +64,9 @@ def _parsed(tree: ConfigTree) -> tuple[str, settings.Config]:
 
 def _known(error: ConfigFinding, before: list[ConfigFinding]) -> bool:
     """Whether there was an error before at the same path, or at one around it."""
-    return any(error.path == each.path or error.path.startswith((f"{each.path}.", f"{each.path}[")) for each in before)
+    return any(
+        error.path == finding.path or error.path.startswith((f"{finding.path}.", f"{finding.path}[")) for finding in before
+    )
 
 
 def _words(error: ConfigFinding) -> str:

@@ -40,8 +40,8 @@ class Work:
 
 
 def names(tree: ConfigTree, steps: tuple[str, ...], plugin: str) -> bool:
-    found = tree.get(*steps)
-    return isinstance(found, list) and plugin in found
+    listed = tree.get(*steps)
+    return isinstance(listed, list) and plugin in listed
 
 
 def is_on(tree: ConfigTree, plugin: str, *, lies: bool) -> bool:

@@ -61,5 +61,5 @@ class AppriseTarget:
 
 def _secrets(address: str) -> list[str]:
     """All parts of the URL, as it is written and decoded: any of them may be a token."""
-    found = [part for part in _PARTS.findall(address) if part != _KNOWN]
-    return [address, *found, *map(unquote, found)]
+    secrets = [part for part in _PARTS.findall(address) if part != _KNOWN]
+    return [address, *secrets, *map(unquote, secrets)]

@@ -114,20 +114,20 @@ class EventSource:
         if now - self._absent_since < (RELOAD_SECONDS if is_reload else AWAY_SECONDS):
             return False
         words = message_text.away(self._absent_since)
-        found = list(self._made("engineAway", f"away-{self._absent_since:.3f}", words, now))
-        self._outbox.take(found)
+        messages = list(self._made("engineAway", f"away-{self._absent_since:.3f}", words, now))
+        self._outbox.take(messages)
         self._absent_since = math.inf  # reported
-        return bool(found)
+        return bool(messages)
 
     def report_lost(self, lost: list[Notification], now: float) -> None:
         """Their targets learn of them when they work again."""
-        found: list[Notification] = []
+        messages: list[Notification] = []
         for target in {one.target for one in lost} & self._targets.keys():
             own = [one for one in lost if one.target == target and one.event != UNDELIVERED]
             if own:
                 base = _base(UNDELIVERED, f"{UNDELIVERED}-{own[0].id}", message_text.undelivered(own), now)
-                found.append(replace(base, target=target))
-        self._outbox.take(found)
+                messages.append(replace(base, target=target))
+        self._outbox.take(messages)
 
     def _changed(self, path: Path) -> bool:
         """Whether a file is another one than at the last call."""
@@ -179,9 +179,9 @@ class EventSource:
                 chunk = self._tail.read(self._position)
                 lines = list(lines_in(chunk.data))
                 if lines:
-                    found = [one for line in lines for one in self._logged(line, now)]
-                    self._outbox.take(found, ReadUpTo(lines[-1].seq, chunk.first), self._counted(lines))
-                    new = new or bool(found)
+                    messages = [one for line in lines for one in self._logged(line, now)]
+                    self._outbox.take(messages, ReadUpTo(lines[-1].seq, chunk.first), self._counted(lines))
+                    new = new or bool(messages)
                 if not self._tail.passed(chunk):
                     return new
         except (StoreError, OSError):
@@ -191,8 +191,8 @@ class EventSource:
         return new
 
     def _position(self) -> tuple[int, str]:
-        found = self._outbox.position() or ReadUpTo()
-        return found.seq, found.first
+        position = self._outbox.position() or ReadUpTo()
+        return position.seq, position.first
 
     def _counted(self, lines: list[AuditLine]) -> dict[str, int]:
         counts = self._outbox.counts()
@@ -210,7 +210,7 @@ class EventSource:
         yield from self._made(event, f"{line.id} {line.time}"[:200], message_text.logged(event, line), now, same=same)
 
     def _digest(self, now: float) -> bool:
-        if not any(notify_targets.reports(self._config, each, "digest") for each in self._targets.values()):
+        if not any(notify_targets.reports(self._config, target, "digest") for target in self._targets.values()):
             return False
         if now < self._digest_at:
             return False
@@ -220,8 +220,8 @@ class EventSource:
         if now < self._digest_at:
             self._outbox.take((), counts={**counts, SINCE: since})
             return False
-        found = list(self._made("digest", f"digest-{since}", message_text.digest(counts, since, now), now))
-        self._outbox.take(found, counts={SINCE: int(now)})
+        messages = list(self._made("digest", f"digest-{since}", message_text.digest(counts, since, now), now))
+        self._outbox.take(messages, counts={SINCE: int(now)})
         return True
 
     def _made(
@@ -239,8 +239,8 @@ class EventSource:
         due = quiet_time.due(event, at, self._config.quiet_hours)
         until = until or due + USEFUL_SECONDS
         base = replace(_base(event, name, words, at), due=due, until=until, nonce=nonce, same=same)
-        for target, each in self._targets.items():
-            if due < until and notify_targets.reports(self._config, each, event):
+        for target, settings in self._targets.items():
+            if due < until and notify_targets.reports(self._config, settings, event):
                 yield replace(base, target=target)
 
 

@@ -44,7 +44,7 @@ class MessageText:
 
 def inert(text: str) -> str:
     """Reads the same and means nothing to a chat: no mention, link, tag or emphasis, and nothing hidden by one."""
-    return _ACTIVE.sub(lambda found: found[0] + _BREAK, _OUTER_LINE.sub("\uff3f", text.translate(_EMPHASIS)))
+    return _ACTIVE.sub(lambda match: match[0] + _BREAK, _OUTER_LINE.sub("\uff3f", text.translate(_EMPHASIS)))
 
 
 def clean(text: str, limit: int = MAX_LINE) -> str:
@@ -88,8 +88,8 @@ def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]
         "call": call,
         "whole": entry.whole and len(entry.shown) <= MAX_CALL,
         "folder": clean(entry.cwd),
-        "effects": [clean(each) for each in would[:MAX_EFFECTS]],
-        "rules": [clean(each) for each in rules[:MAX_RULES]],
+        "effects": [clean(effect) for effect in would[:MAX_EFFECTS]],
+        "rules": [clean(rule) for rule in rules[:MAX_RULES]],
         "expires": when(entry.expires),
         "approve": f"toolguard approve {entry.nonce}",
         "deny": f"toolguard deny {entry.nonce}",

@@ -25,7 +25,7 @@ def next_time(clock: str, after: float) -> float:
     """The first moment after this one at which a local clock shows `HH:MM`."""
     start = datetime.fromtimestamp(after)  # noqa: DTZ006 - local time is meant
     hour, minute = map(int, clock.split(":"))
-    found = start.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    while found.timestamp() <= after:
-        found += timedelta(days=1)
-    return found.timestamp()
+    following = start.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    while following.timestamp() <= after:
+        following += timedelta(days=1)
+    return following.timestamp()

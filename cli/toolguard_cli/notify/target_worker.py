@@ -126,7 +126,7 @@ class TargetWorker(threading.Thread):
     def _attempt(self, message: OutgoingMessage) -> Delivery:
         """Does not wait long for a sender that hangs, and does not send again what it may still deliver."""
         box = self._begun.pop(message.key, None)
-        self._begun = {key: each for key, each in self._begun.items() if each.empty()}
+        self._begun = {key: queue for key, queue in self._begun.items() if queue.empty()}
         if box is None:
             if len(self._begun) >= MOST_HANGING:
                 return Delivery("earlier attempts hang")

@@ -113,7 +113,7 @@ def link_for(state: Path, nonce: str, *, config: Path | None = None, now: float 
         places = paths.find(state, config)
         base, lasts = _base(settings(places)), settings(places).approval.answer_link_ms // 1000
         trusted, _ = gateway_stores.nonces(places).look()
-        entry = next((each for each in trusted if each.nonce == nonce and each.status == "pending"), None)
+        entry = next((held for held in trusted if held.nonce == nonce and held.status == "pending"), None)
         if base and entry and now < entry.expires:
             return f"{base}{PATH}#{made(entry, now + lasts, stores.signing_key(state).known())}"
     return None
@@ -144,7 +144,7 @@ def opened(places: Places, ledger: HeldCallStore, link: AnswerLink, now: float) 
     """The call of a link whose signature is valid, if it can be answered now. Raises `LinkRefusedError`."""
     if not settings(places).approval.answer_links:
         raise LinkRefusedError("off", "answer links are switched off")
-    entry = next((each for each in ledger.look()[0] if each.nonce == link.nonce), None)
+    entry = next((held for held in ledger.look()[0] if held.nonce == link.nonce), None)
     if entry is None:
         raise LinkRefusedError("unknown", "the call that this link was made for is no longer known")
     if entry.status != "pending" or now >= entry.expires:

@@ -72,7 +72,7 @@ class SettingChange:
         self.openclaw = options.asked
         self.notes: list[Line] = []
         self.draft = Draft(config_tree.read(places.config))
-        self.all = [names.resolve(each, self.draft.tree, root=options.root) for each in (path, *more)]
+        self.all = [names.resolve(setting, self.draft.tree, root=options.root) for setting in (path, *more)]
         for named, text in zip(self.all, (path, *more), strict=True):
             names.refuse_other_agents(named, text, self.draft.tree, f"toolguard {command}")
             names.refuse_missing_entry(named, self.draft.tree, self._command("install"))
@@ -117,9 +117,9 @@ class SettingChange:
         """What the user confirms: each setting, its current and its new value, and what becomes weaker."""
         made, before, after = self._made(), self.draft.before, self.draft.tree
         return [
-            *(f"{each.whole}: {_value(before, each.steps)} -> {_value(after, each.steps)}" for each in self.all),
+            *(f"{setting.whole}: {_value(before, setting.steps)} -> {_value(after, setting.steps)}" for setting in self.all),
             *made.by_hand,
-            *(f"{_effect(each)}: {each.text}" for each in made.weaker),
+            *(f"{_effect(change)}: {change.text}" for change in made.weaker),
         ]
 
     def _made(self) -> accepted_view.Made:
@@ -142,23 +142,23 @@ class SettingChange:
                 message, f"nothing was written; {self._command('config', 'set', 'gateway.mode', 'VALUE')} changes it"
             )
         known = _identities(validation.findings(before, self.places))
-        found = validation.findings(after, self.places, checks=_ON_A_DRAFT)
-        self._refuse(self._new_errors(found, known))
-        fresh = [each for each in found if each.level == "warn" and _identity(each) not in known]
+        findings = validation.findings(after, self.places, checks=_ON_A_DRAFT)
+        self._refuse(self._new_errors(findings, known))
+        fresh = [finding for finding in findings if finding.level == "warn" and _identity(finding) not in known]
         if self._is_certain():
-            return Judged(validation.errors(found), fresh)
+            return Judged(validation.errors(findings), fresh)
         if not self.openclaw or not validation.can_be_asked(after):
             self._refuse_unchecked("it is not on PATH")
-            return Judged(validation.errors(found), fresh)
+            return Judged(validation.errors(findings), fresh)
         self.options.before_asking()
-        found = validation.findings(after, self.places, openclaw=self.openclaw, checks=_ON_A_DRAFT)
-        silent = list(filter(openclaw_check.is_silent, found))
-        for each in silent:
-            self._refuse_unchecked(each.message)
-        if self._new_errors(found, known):
+        findings = validation.findings(after, self.places, openclaw=self.openclaw, checks=_ON_A_DRAFT)
+        silent = list(filter(openclaw_check.is_silent, findings))
+        for problem in silent:
+            self._refuse_unchecked(problem.message)
+        if self._new_errors(findings, known):
             known |= _identities(validation.findings(before, self.places, openclaw=self.openclaw))
-            self._refuse(self._new_errors(found, known))
-        return Judged(validation.errors(found), [*fresh, *silent], asked=not silent)
+            self._refuse(self._new_errors(findings, known))
+        return Judged(validation.errors(findings), [*fresh, *silent], asked=not silent)
 
     def _is_certain(self) -> bool:
         """Whether OpenClaw could add nothing: these are settings of toolguard without variables, and the gateway validates
@@ -182,15 +182,17 @@ class SettingChange:
                 return f"write it as a list: {written}"
         return "choose another value" if touched or not wrong.fix else wrong.fix
 
-    def _new_errors(self, found: list[ConfigFinding], known: set[tuple[str, str]]) -> list[ConfigFinding]:
-        return [each for each in validation.errors(found) if _identity(each) not in known or self._touches(each)]
+    def _new_errors(self, findings: list[ConfigFinding], known: set[tuple[str, str]]) -> list[ConfigFinding]:
+        return [
+            finding for finding in validation.errors(findings) if _identity(finding) not in known or self._touches(finding)
+        ]
 
-    def _touches(self, each: ConfigFinding) -> bool:
-        return any(_is_below(each, named) for named in self.all)
+    def _touches(self, finding: ConfigFinding) -> bool:
+        return any(_is_below(finding, named) for named in self.all)
 
     def _refuse_unchecked(self, why: str) -> None:
         """Raises `UserError` outside of toolguard's settings, where only OpenClaw knows what the gateway accepts."""
-        known = all(entry_settings.is_known(each.steps, self.draft.tree.get(*each.steps)) for each in self.all)
+        known = all(entry_settings.is_known(setting.steps, self.draft.tree.get(*setting.steps)) for setting in self.all)
         if not known and not self.options.offline and validation.can_be_asked(self.draft.tree):
             raise UserError(
                 f"only OpenClaw knows whether the gateway accepts {printable.cut(self.whole, 200)}, and {why}",
@@ -203,10 +205,10 @@ class SettingChange:
         """`made`: computed before writing, because it is accepted then."""
         dry_run, file = self.options.dry_run, str(nearest(self.draft.tree, self.named.steps).file.path)
         made = made or self._made()
-        weaker = [printable.plain(each.text) for each in made.weaker]
+        weaker = [printable.plain(change.text) for change in made.weaker]
         lines = [Line("ok", printable.plain(f"{action} ({file})")), *self.notes]
         lines += [Line("info", printable.plain(text)) for text in made.by_hand]
-        lines += [Line("warn", printable.plain(f"{_effect(each)}: {each.text}")) for each in made.weaker]
+        lines += [Line("warn", printable.plain(f"{_effect(change)}: {change.text}")) for change in made.weaker]
         lines += [Line("info", f"  {safe_line(text)}") for text in self._changed_lines(diff)]
         lines += [Line("info", f"backup of the file: {backup}") for backup in backups]
         lines += answer_lines.lines(judged.fresh)
@@ -260,8 +262,8 @@ def _has_our_schema(places: Places) -> bool:
     return known is not None and plugin_folder.has_same_manifest(plugin_source(), Path(known.plugin))
 
 
-def _is_below(each: ConfigFinding, named: names.NamedSetting) -> bool:
-    return each.path == named.whole or each.path.startswith((f"{named.whole}.", f"{named.whole}["))
+def _is_below(finding: ConfigFinding, named: names.NamedSetting) -> bool:
+    return finding.path == named.whole or finding.path.startswith((f"{named.whole}.", f"{named.whole}["))
 
 
 def _value(tree: ConfigTree, steps: config_tree.Steps) -> str:
@@ -271,9 +273,9 @@ def _value(tree: ConfigTree, steps: config_tree.Steps) -> str:
     return names.shown(redact.redact({str(steps[-1]): tree.get(*steps)})[str(steps[-1])])
 
 
-def _identity(each: ConfigFinding) -> tuple[str, str]:
-    return each.path, each.message
+def _identity(finding: ConfigFinding) -> tuple[str, str]:
+    return finding.path, finding.message
 
 
-def _identities(found: list[ConfigFinding]) -> set[tuple[str, str]]:
-    return {_identity(each) for each in found}
+def _identities(findings: list[ConfigFinding]) -> set[tuple[str, str]]:
+    return {_identity(finding) for finding in findings}

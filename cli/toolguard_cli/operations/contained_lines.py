@@ -17,10 +17,10 @@ def lines(running: Sequence[EngineInfo]) -> list[Line]:
     """Empty if no agent's commands are to be contained."""
     if why := fault(running):
         return [Line("warn", f"commands are NOT contained: {why[0]}"), Line("next", why[1])]
-    found = [Line("ok", CONTAINED)] if any(info.contained for info in running) else []
+    rows = [Line("ok", CONTAINED)] if any(info.contained for info in running) else []
     if cause := unrehearsed(running):
-        found += [Line("warn", NOT_REHEARSED.format(why=cause)), Line("next", WITHOUT_COPIES)]
-    return found
+        rows += [Line("warn", NOT_REHEARSED.format(why=cause)), Line("next", WITHOUT_COPIES)]
+    return rows
 
 
 def unrehearsed(running: Sequence[EngineInfo]) -> str:

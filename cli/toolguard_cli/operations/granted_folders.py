@@ -34,11 +34,11 @@ def bound(places: Places, grant: Grant) -> Grant:
     """The grant with what its calls mean now. Raises `UserError` where that cannot be known."""
     guard = offline_guard.load(places)
     calls = (_call(grant, folder) for folder in _folders(places, grant))
-    found = [
+    meanings = [
         granted_meaning.without_data(guard.meaning(call, _scripts(grant, call.cwd))) for call in calls if call is not None
     ]
-    unique = dict.fromkeys(msgspec.json.encode(meaning) for meaning in found)
-    kept = tuple(meaning for meaning in found if unique.pop(msgspec.json.encode(meaning), 0) is None)
+    unique = dict.fromkeys(msgspec.json.encode(meaning) for meaning in meanings)
+    kept = tuple(meaning for meaning in meanings if unique.pop(msgspec.json.encode(meaning), 0) is None)
     return msgspec.structs.replace(grant, bound=kept)
 
 
@@ -83,15 +83,15 @@ def _scripts(grant: Grant, folder: str) -> list[str]:
     if grant_matching.kind_of(grant.tool) != "words" or not grant_matching.runs_any(grant.pattern.split()):
         return []
     named = (str(Path(folder, word).expanduser()) for word in grant.pattern.split() if "*" in word.strip("*"))
-    found = (path for pattern in named for path in sorted(glob.glob(pattern)) if os.path.isfile(path))  # noqa: PTH207, PTH113
-    return list(islice(found, MAX_SCRIPTS))
+    paths = (path for pattern in named for path in sorted(glob.glob(pattern)) if os.path.isfile(path))  # noqa: PTH207, PTH113
+    return list(islice(paths, MAX_SCRIPTS))
 
 
 def _params(pattern: str) -> dict[str, object] | None:
     if "*" in pattern:
         return None
     try:
-        found = msgspec.json.decode(pattern)
+        params = msgspec.json.decode(pattern)
     except msgspec.DecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return params if isinstance(params, dict) else None

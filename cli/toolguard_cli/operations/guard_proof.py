@@ -134,23 +134,23 @@ def _silent(what: str, done: float, whole: float) -> None:
 def settled(places: Places, report: Report = _silent, machine: MachineView | None = None) -> GuardProof:
     """The same, after a running gateway had time to apply a change of its config, or to restart its engine."""
     begun = time.monotonic()
-    while _may_settle(found := look(places, machine)):
-        longest = RELOAD_WAIT_SECONDS if found.state == "reloading" else SETTLE_SECONDS
+    while _may_settle(proof := look(places, machine)):
+        longest = RELOAD_WAIT_SECONDS if proof.state == "reloading" else SETTLE_SECONDS
         if (waited := time.monotonic() - begun) >= longest:
             break
         report("waiting for the gateway", waited, longest)
         time.sleep(POLL_SECONDS)
-    return found
+    return proof
 
 
-def _may_settle(found: GuardProof) -> bool:
+def _may_settle(proof: GuardProof) -> bool:
     """Whether this may change by itself within seconds."""
-    if found.state in ("starting", "reloading"):
+    if proof.state in ("starting", "reloading"):
         return True
-    if not found.gateway or not found.fix.endswith(RESTART):
+    if not proof.gateway or not proof.fix.endswith(RESTART):
         return False
-    is_young = _is_young(found.since)
-    return found.state == "engine-away" or (found.state in ("not-loaded", "old-settings") and (found.reloads or is_young))
+    is_young = _is_young(proof.since)
+    return proof.state == "engine-away" or (proof.state in ("not-loaded", "old-settings") and (proof.reloads or is_young))
 
 
 def _is_young(started: float) -> bool:
@@ -202,12 +202,12 @@ def _changed(path: Path) -> float:
 
 
 def judge(given: Wanted, machine: MachineView) -> GuardProof:
-    running = [each.on_port(given.port) for each in machine.gateways()]
-    ours = [each for each in running if _is_ours(each, given, machine)]
+    running = [gateway.on_port(given.port) for gateway in machine.gateways()]
+    ours = [process for process in running if _is_ours(process, given, machine)]
     if not ours:
         return _without_gateway(given, machine, running)
-    found = [_of(each, given, machine) for each in ours]
-    return min(found, key=lambda proof: _WORST_FIRST.index(proof.state))
+    proofs = [_of(process, given, machine) for process in ours]
+    return min(proofs, key=lambda proof: _WORST_FIRST.index(proof.state))
 
 
 def _is_ours(gateway: GatewayProcess, given: Wanted, machine: MachineView) -> bool:
@@ -242,7 +242,7 @@ def _without_engine(gateway: GatewayProcess, given: Wanted) -> tuple[State, str,
         return "not-loaded", f"{name} has not loaded toolguard{given.off and ': '}{given.off}", given.load
     means = "every call is blocked" if given.fail_mode == "closed" else "calls run unjudged"
     means = f"{means} (failMode {given.fail_mode})"
-    if start := next((each for each in given.starts if _is_of(each, gateway)), None):
+    if start := next((started for started in given.starts if _is_of(started, gateway)), None):
         wait = f"wait, then: {given.command('doctor')}"
         return "starting", _long_start(name, start, means), wait
     if given.may_reload(gateway) and not given.has_restarted(gateway):
@@ -305,14 +305,14 @@ def _differing(one: dict[str, str], other: dict[str, str], varying: frozenset[st
 def _without_gateway(given: Wanted, machine: MachineView, running: list[GatewayProcess]) -> GuardProof:
     """Nothing is known to run on this state directory."""
     where = f"127.0.0.1:{given.port}"
-    found = machine.answer(given.port, tls=given.tls)
-    if found == "gateway":
+    answer = machine.answer(given.port, tls=given.tls)
+    if answer == "gateway":
         return _by_another(given, where, running)
     if not given.installed:
         return GuardProof("not-installed", "toolguard is not installed, and no gateway is running", given.command("install"))
     if given.off:
         return GuardProof("not-loaded", f"no gateway is running, and none would load toolguard: {given.off}", given.load)
-    if found == "other":
+    if answer == "other":
         text = f"no gateway is running, and none can start on {where}: {machine.owner(given.port)} uses this port"
         return GuardProof("port-taken", printable.plain(text), "end that program, or change gateway.port")
     return GuardProof("installed", "no gateway is running; it loads toolguard when it starts", START)
@@ -320,7 +320,7 @@ def _without_gateway(given: Wanted, machine: MachineView, running: list[GatewayP
 
 def _by_another(given: Wanted, where: str, running: list[GatewayProcess]) -> GuardProof:
     """A gateway has the port of this config, but is not known to use this state directory."""
-    there = next((each for each in running if each.address.endswith(f":{given.port}") and each.state_dir), None)
+    there = next((process for process in running if process.address.endswith(f":{given.port}") and process.state_dir), None)
     if there is None:
         text = f"a gateway answers on {where}, and its process cannot be examined"
         return GuardProof("unknown", text, "run this again as the gateway's user, and in its container if it has one")

@@ -187,11 +187,11 @@ def _step_line(step: tuple[str, str], *, done: bool) -> str:
 
 def _warnings(plan: _Plan) -> list[str]:
     """Existing settings that keep the plugin from working."""
-    found = []
+    warnings = []
     if plan.config.get("plugins", "enabled") is False:
-        found.append("plugins.enabled is false: the gateway loads no plugin until it is true")
+        warnings.append("plugins.enabled is false: the gateway loads no plugin until it is true")
     try:
         settings.parse(plan.config.get(*plugin_entry.ENTRY, "config"))
     except msgspec.ValidationError as error:
-        found.append(f"the gateway will not start with {explain(error)}")
-    return found
+        warnings.append(f"the gateway will not start with {explain(error)}")
+    return warnings

@@ -73,7 +73,7 @@ def refill(
     with gateway_stores.user_errors(), closing(store):
         known = store.look()
         _refuse_unknown(chosen, known)
-        wanted = [(each, after) for each in known if (after := change(each)) is not None]
+        wanted = [(standing, after) for standing in known if (after := change(standing)) is not None]
         if dry_run or not wanted:
             return wanted, []
         logged = _logged(places, chosen, len(wanted), where)  # before calls can run that waited for it

@@ -29,9 +29,9 @@ ON, OFF = "toolguard kill-switch on --why '...'", "toolguard kill-switch off"
 
 def parse_request(text: str) -> KillSwitchRequest:
     """Raises `ValueError` with a message for the user."""
-    found = next((request for request in REQUESTS if request == text.strip().lower()), None)
-    if found is not None:
-        return found
+    wanted = next((request for request in REQUESTS if request == text.strip().lower()), None)
+    if wanted is not None:
+        return wanted
     from toolguard_engine.rules import vocabulary  # noqa: PLC0415 - it brings half of the engine along
 
     near = vocabulary.nearest(text.lower(), REQUESTS)
@@ -103,12 +103,12 @@ def unguarded(places: Places) -> list[Line]:
     from toolguard_cli.policy import not_guarded  # noqa: PLC0415 - it brings the parser of configs along
 
     try:
-        found = list(not_guarded.warnings(places, ""))
+        warnings = list(not_guarded.warnings(places, ""))
     except UserError as error:
-        found = [error.message]
+        warnings = [error.message]
     except OSError as error:
-        found = [f"{error.filename}: {error.strerror}"]
-    lines = [Line("warn", printable.plain(f"nothing is stopped: {text}")) for text in found]
+        warnings = [f"{error.filename}: {error.strerror}"]
+    lines = [Line("warn", printable.plain(f"nothing is stopped: {text}")) for text in warnings]
     return [*lines, Line("next", f"{STOP} stops the gateway itself")] if lines else []
 
 
@@ -148,11 +148,11 @@ def _past(thrown: KillSwitchState) -> str:
 
 
 def _running(places: Places) -> list[Line]:
-    found = _gateways(places)
-    if not found:
+    ports = _gateways(places)
+    if not ports:
         return [Line("info", "no gateway with the plugin is running here; it applies as soon as one is")]
-    names = ", ".join(map(str, found))
-    many = "gateway" if len(found) == 1 else "gateways"
+    names = ", ".join(map(str, ports))
+    many = "gateway" if len(ports) == 1 else "gateways"
     return [Line("info", f"it applies to the next call of {many} {names}")]
 
 

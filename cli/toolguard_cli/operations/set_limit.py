@@ -82,7 +82,7 @@ def _unknown_names(draft: Draft, scope: LimitScope) -> Iterator[Line]:
     agents, models = _agents(draft), _models(draft)
     if scope.agent and scope.agent not in agents:
         yield _unknown("agent", scope.agent, agents)
-    if scope.model and models and not any(_covers(scope.model, each) for each in models):
+    if scope.model and models and not any(_covers(scope.model, model) for model in models):
         yield _unknown("model", scope.model, models)
 
 
@@ -99,41 +99,41 @@ def _unknown(kind: str, name: str, known: set[str]) -> Line:
 
 def _models(draft: Draft) -> set[str]:
     """The models that the config names, as `provider/model`; aliases are left out."""
-    found: set[str] = set()
-    _collect(draft.tree.get("agents"), found)
+    models: set[str] = set()
+    _collect(draft.tree.get("agents"), models)
     providers = draft.tree.get("models", "providers")
     for provider, value in (providers if isinstance(providers, dict) else {}).items():
         listed = value.get("models") if isinstance(value, dict) else None
-        ids = [each.get("id") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-        found |= {f"{provider}/{each}" for each in ids if isinstance(each, str)}
-    return found
+        ids = [entry.get("id") for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        models |= {f"{provider}/{model_id}" for model_id in ids if isinstance(model_id, str)}
+    return models
 
 
-def _collect(value: object, found: set[str], depth: int = 8) -> None:
+def _collect(value: object, models: set[str], depth: int = 8) -> None:
     """The models of agents: `model`, `models` and the like, which are texts, lists and objects by release."""
     if not isinstance(value, dict | list) or not depth:
         return
-    for key, inner in value.items() if isinstance(value, dict) else ((None, each) for each in value):
+    for key, inner in value.items() if isinstance(value, dict) else ((None, item) for item in value):
         if isinstance(key, str) and (key.lower().endswith("model") or key == "models"):
-            found |= {each for each in _texts(inner) if "/" in each}
-        _collect(inner, found, depth - 1)
+            models |= {text for text in _texts(inner) if "/" in text}
+        _collect(inner, models, depth - 1)
 
 
 def _texts(value: object, depth: int = 3) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list) and depth:
-        for each in value:
-            yield from _texts(each, depth - 1)
+        for item in value:
+            yield from _texts(item, depth - 1)
         if isinstance(value, dict):
-            for each in value.values():
-                yield from _texts(each, depth - 1)
+            for item in value.values():
+                yield from _texts(item, depth - 1)
 
 
 def _agents(draft: Draft) -> set[str]:
     """The ids of the agents in the config; without any, OpenClaw runs `main`."""
     listed, keyed = draft.tree.get("agents", "list"), draft.tree.get("agents", "entries")
-    written = [each.get("id") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    written = [entry.get("id") for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     written += list(keyed) if isinstance(keyed, dict) else []
     return {name for name in map(agent_id, written) if name} or {"main"}
 
@@ -144,5 +144,5 @@ def _plain(amount: float) -> float:
 
 
 def _places(draft: Draft, change: SettingChange, scope: LimitScope) -> list[int]:
-    found = draft.tree.get(*change.named.steps)
-    return [index for index, limit in enumerate(found if isinstance(found, list) else []) if scope.is_about(limit)]
+    keys = draft.tree.get(*change.named.steps)
+    return [index for index, limit in enumerate(keys if isinstance(keys, list) else []) if scope.is_about(limit)]

@@ -110,20 +110,20 @@ def _parsed(text: str) -> Steps:
     steps: list[str | int] = []
     at = 0
     while at < len(text) and len(steps) < MAX_STEPS:
-        found = _STEP.match(text, at)
-        if not found or (found["bare"] is not None and bool(found["dot"]) is (at == 0)):
+        match = _STEP.match(text, at)
+        if not match or (match["bare"] is not None and bool(match["dot"]) is (at == 0)):
             break
-        steps.append(_step(found))
-        at = found.end()
+        steps.append(_step(match))
+        at = match.end()
     if at < len(text) or not steps or len(text) > MAX_LENGTH:
         raise UserError(f"{printable.cut(text, 80)!r} is not a path", f"write it like {EXAMPLES}")
     return tuple(steps)
 
 
-def _step(found: re.Match[str]) -> str | int:
-    if found["index"] is not None:
-        return int(found["index"])
-    return str(json5_edit.loads(found["quoted"])) if found["quoted"] else found["bare"]
+def _step(match: re.Match[str]) -> str | int:
+    if match["index"] is not None:
+        return int(match["index"])
+    return str(json5_edit.loads(match["quoted"])) if match["quoted"] else match["bare"]
 
 
 def _indexed(tree: ConfigTree, written: Steps) -> Steps:

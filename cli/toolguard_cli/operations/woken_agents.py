@@ -54,6 +54,6 @@ def has_engine(places: Places) -> bool:
 
 def _now(ledger: HeldCallStore, entry: HeldCall) -> HeldCall:
     try:
-        return next((each for each in ledger.look()[0] if each.nonce == entry.nonce), entry)
+        return next((held for held in ledger.look()[0] if held.nonce == entry.nonce), entry)
     except (StoreError, OSError):
         return entry

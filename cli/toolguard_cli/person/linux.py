@@ -75,7 +75,7 @@ class Linux:
 
     def local_logins(self) -> bool:
         known = filter(None, map(self.process, _pids()))
-        ports = ssh_ports.ports(PROC / str(each.pid) for each in known if program_roles.role(each) == "ssh")
+        ports = ssh_ports.ports(PROC / str(process.pid) for process in known if program_roles.role(process) == "ssh")
         return any(_is_local_login(fields, ports) for fields in _connections())
 
     def holders(self, tty: str) -> list[int] | None:
@@ -85,9 +85,11 @@ class Linux:
     def clients(self, server: ProcessInfo) -> list[int]:
         """The clients whose terminal the server has open."""
         opened = {target.removeprefix("/dev/") for pid, _, target in _handles((server.pid,)) if target.startswith("/dev/")}
-        found = filter(None, (self.process(pid) for pid in _pids()))
+        processes = filter(None, (self.process(pid) for pid in _pids()))
         same = PurePath(server.program).name
-        return [each.pid for each in found if each.tty in opened and PurePath(each.program).name == same != ""]
+        return [
+            process.pid for process in processes if process.tty in opened and PurePath(process.program).name == same != ""
+        ]
 
 
 def orphans_go_to() -> int:
@@ -144,10 +146,10 @@ def _is_systems(program: str) -> bool:
     if not program.startswith(_FOLDERS):
         return False
     try:
-        found = Path(program).stat()
+        stat = Path(program).stat()
     except OSError:
         return False
-    return found.st_uid == 0 and not found.st_mode & 0o022
+    return stat.st_uid == 0 and not stat.st_mode & 0o022
 
 
 def _is_altered(place: Path, program: str) -> bool:
@@ -156,12 +158,12 @@ def _is_altered(place: Path, program: str) -> bool:
         return False
     with suppress(OSError):
         with (place / "environ").open("rb") as file:
-            names = {each.partition(b"=")[0] for each in file.read(MAX_BYTES).split(b"\0")}
+            names = {part.partition(b"=")[0] for part in file.read(MAX_BYTES).split(b"\0")}
         if names & {b"LD_PRELOAD", b"LD_AUDIT", b"ELECTRON_RUN_AS_NODE"}:
             return True
         with (place / "maps").open(errors="replace") as lines:
             mapped = {line.split(None, 5)[5].strip() for line in lines if "x" in line.split(None, 2)[1] and "/" in line}
-        return any(each.startswith("/") and not _is_roots(each) for each in mapped)
+        return any(mapped_file.startswith("/") and not _is_roots(mapped_file) for mapped_file in mapped)
     return False
 
 
@@ -177,10 +179,10 @@ def _environment(place: Path) -> dict[str, str]:
     """The two relevant variables from its start; empty for another user's process."""
     try:
         with (place / "environ").open("rb") as file:
-            found = file.read(MAX_BYTES).split(b"\0")
+            assignments = file.read(MAX_BYTES).split(b"\0")
     except OSError:
         return {}
-    pairs = (each.decode(errors="replace").partition("=") for each in found)
+    pairs = (assignment.decode(errors="replace").partition("=") for assignment in assignments)
     return {name: value for name, _, value in pairs if name in (MARK, "SSH_CONNECTION")}
 
 
@@ -258,8 +260,8 @@ def _address(coded: str) -> str:
 def _is_own_address(address: str) -> bool:
     """Whether this machine has the address."""
     kind = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with suppress(OSError, ValueError), socket.socket(kind, socket.SOCK_DGRAM) as found:
-        found.bind((address, 0))
+    with suppress(OSError, ValueError), socket.socket(kind, socket.SOCK_DGRAM) as probe:
+        probe.bind((address, 0))
         return bool(address)
     return False
 

@@ -27,11 +27,11 @@ class MacOS:
     def _processes(self) -> dict[int, ProcessInfo]:
         import psutil  # noqa: PLC0415 - not needed on Linux
 
-        found = {}
-        for each in psutil.process_iter():
+        processes = {}
+        for listed in psutil.process_iter():
             with suppress(psutil.Error):  # it has ended
-                found[each.pid] = _process(each)
-        return found
+                processes[listed.pid] = _process(listed)
+        return processes
 
     def adopters(self) -> frozenset[int]:
         return frozenset({1})
@@ -46,7 +46,9 @@ class MacOS:
     def clients(self, server: ProcessInfo) -> list[int]:
         name = Path(server.program).name
         return [
-            each.pid for each in self._processes.values() if Path(each.program).name == name and each.tty and each != server
+            process.pid
+            for process in self._processes.values()
+            if Path(process.program).name == name and process.tty and process != server
         ]
 
 
@@ -85,9 +87,9 @@ def _session(pid: int) -> int:
 
 def _is_systems(program: str) -> bool:
     try:
-        found = Path(program).stat()
+        stat = Path(program).stat()
     except OSError:
         return False
     if program.startswith(_APPLICATIONS):
         return True
-    return program.startswith(_FOLDERS) and found.st_uid == 0 and not found.st_mode & 0o022
+    return program.startswith(_FOLDERS) and stat.st_uid == 0 and not stat.st_mode & 0o022

@@ -77,9 +77,9 @@ def _opened(root: int, path: str, flags: int) -> int:
     library = ctypes.CDLL(None, use_errno=True)
     with suppress(AttributeError):
         library.syscall.restype = ctypes.c_long
-        found = library.syscall(_OPENAT2, root, os.fsencode(path), ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
-        if found >= 0:
-            return int(found)
+        handle = library.syscall(_OPENAT2, root, os.fsencode(path), ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
+        if handle >= 0:
+            return int(handle)
         if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
             raise OSError(ctypes.get_errno(), path)
     return os.open(path, flags | os.O_CLOEXEC, dir_fd=root)

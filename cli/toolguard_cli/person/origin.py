@@ -48,8 +48,8 @@ class _Chain:
         self._known = agents
         self._pid = pid
         self._chain = list(_chain(system, pid))
-        found = map(system.process, sorted(agents.gateways | agents.engines))
-        self._seen = [process for process in found if process]
+        processes = map(system.process, sorted(agents.gateways | agents.engines))
+        self._seen = [process for process in processes if process]
 
     def origin(self) -> Origin:
         if why := self.agents():
@@ -93,8 +93,8 @@ class _Chain:
         if not self._chain:
             return Origin("unknown", "by a process that this system does not show")
         for at, process in enumerate(self._chain):
-            if found := self._by(process, self._chain[at + 1 :]):
-                return found
+            if origin := self._by(process, self._chain[at + 1 :]):
+                return origin
         return Origin("unknown", "by a process that this system does not show")
 
     def _by(self, process: ProcessInfo, parents: list[ProcessInfo]) -> Origin | None:
@@ -102,10 +102,10 @@ class _Chain:
         role = program_roles.role(process)
         if process.pid != self._pid and role in ("service", "multiplexer", "terminal"):
             return _runs_others(process)
-        if process.pid != self._pid and role == "ssh" and (found := self._by_ssh(process)):
-            return found
+        if process.pid != self._pid and role == "ssh" and (origin := self._by_ssh(process)):
+            return origin
         if self._is_old(process):
-            typed = role == "shell" and any(program_roles.role(each) == "multiplexer" for each in parents)
+            typed = role == "shell" and any(program_roles.role(parent) == "multiplexer" for parent in parents)
             return _TYPED if typed else PERSON
         if process.ppid == 0:
             return self._from_outside()
@@ -127,10 +127,10 @@ class _Chain:
 
     def _orphaned(self, process: ProcessInfo, parents: list[ProcessInfo]) -> Origin:
         """Judged by the sessions that it inherited. Session 1 is that of a whole container."""
-        sessions = {each.sid for each in self._seen if each.sid > INIT}
-        if any(each.sid in sessions for each in self._chain[: self._chain.index(process) + 1]):
+        sessions = {ancestor.sid for ancestor in self._seen if ancestor.sid > INIT}
+        if any(ancestor.sid in sessions for ancestor in self._chain[: self._chain.index(process) + 1]):
             return Origin("agent", "in the gateway's session")
-        theirs = {each.audit for each in self._seen if _is_real(each.audit) and not _is_own(each.group)}
+        theirs = {seen.audit for seen in self._seen if _is_real(seen.audit) and not _is_own(seen.group)}
         if process.audit in theirs and not program_roles.is_terminal(process):
             return Origin("agent", "in the gateway's audit session")
         return _runs_others(parents[0]) if parents and program_roles.role(parents[0]) == "service" else _ORPHAN

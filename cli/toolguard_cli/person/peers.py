@@ -50,13 +50,13 @@ _ORDER = {"agent": 0, "unknown": 1, "person": 2, "gateway": 3}
 class Sockets:
     """The TCP sockets of this machine, as far as they are visible. A socket can have several holders."""
 
-    def __init__(self, found: Iterable[tuple[int, Any]]) -> None:
+    def __init__(self, connections: Iterable[tuple[int, Any]]) -> None:
         self._holders: dict[tuple[str, int, int], set[int]] = defaultdict(set)
         self._servers = set[int]()
-        for pid, each in found:
-            if each.raddr:
-                self._holders[_plain(each.laddr.ip), each.laddr.port, each.raddr.port].add(pid)
-            if each.status == psutil.CONN_LISTEN:
+        for pid, peer in connections:
+            if peer.raddr:
+                self._holders[_plain(peer.laddr.ip), peer.laddr.port, peer.raddr.port].add(pid)
+            if peer.status == psutil.CONN_LISTEN:
                 self._servers.add(pid)
 
     def holders(self, connection: Connection) -> set[int]:
@@ -70,11 +70,11 @@ class Sockets:
 def _sockets() -> Iterator[tuple[int, Any]]:
     """Some systems show all sockets to root only, and each process those of its own user."""
     try:
-        yield from ((each.pid, each) for each in psutil.net_connections(kind="tcp") if each.pid)
+        yield from ((connection.pid, connection) for connection in psutil.net_connections(kind="tcp") if connection.pid)
     except psutil.AccessDenied:
         for process in psutil.process_iter():
             try:
-                yield from ((process.pid, each) for each in process.net_connections(kind="tcp"))
+                yield from ((process.pid, connection) for connection in process.net_connections(kind="tcp"))
             except psutil.Error:
                 continue
 
@@ -91,10 +91,10 @@ def judged(
     sockets = sockets or Sockets(_sockets())
 
     def of(connection: Connection) -> Peer:
-        found = (_peer(pid, sockets, system, agents, gateway) for pid in sockets.holders(connection))
-        return min(found, key=lambda peer: _ORDER[peer.kind], default=UNSEEN)
+        peers = (_peer(pid, sockets, system, agents, gateway) for pid in sockets.holders(connection))
+        return min(peers, key=lambda peer: _ORDER[peer.kind], default=UNSEEN)
 
-    return [of(each) for each in connections]
+    return [of(connected) for connected in connections]
 
 
 def _peer(pid: int, sockets: Sockets, system: System, agents: Agents, gateway: int) -> Peer:
@@ -104,9 +104,9 @@ def _peer(pid: int, sockets: Sockets, system: System, agents: Agents, gateway: i
     if process is None:
         return UNSEEN
     named = f"by {printable.cut(process.name, 40) or 'a process'} (process {pid})"
-    found = origin.of(system, pid, agents)
-    if found.kind != "person":
-        return Peer(found.kind, f"{named}, which was started {printable.plain(found.why)}")
+    peer = origin.of(system, pid, agents)
+    if peer.kind != "person":
+        return Peer(peer.kind, f"{named}, which was started {printable.plain(peer.why)}")
     if program_roles.is_browser(process):
         return Peer("unknown", f"{named}, which opens pages and types for any caller")
     if sockets.accepts(pid):
@@ -130,11 +130,11 @@ def main(arguments: list[str], given: BinaryIO) -> int:
     places = paths.find(options.state_dir, options.config)
     while line := given.readline(MAX_LINE):
         try:
-            found = _answer(line, places)
+            peers = _answer(line, places)
         except (msgspec.DecodeError, UnicodeError, RecursionError, OSError, psutil.Error) as error:
             print(f"cannot tell whose connections are: {error}", file=sys.stderr, flush=True)  # noqa: T201 - for the gateway
-            found = []
-        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+            peers = []
+        sys.stdout.buffer.write(msgspec.json.encode(peers) + b"\n")
         sys.stdout.buffer.flush()
     return 0
 

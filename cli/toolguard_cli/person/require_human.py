@@ -79,16 +79,16 @@ def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
     """Who started this command. Raises `UserError` for an agent, and if confirmation is needed but impossible."""
     system, pid = this_system(), os.getpid()
     agents = agents_of(places, system)
-    found = origin.of(system, pid, agents) if not is_marked(os.environ) else origin.MARKED
-    started = printable.plain(found.why)  # process names are untrusted
-    if found.kind == "agent":
+    person = origin.of(system, pid, agents) if not is_marked(os.environ) else origin.MARKED
+    started = printable.plain(person.why)  # process names are untrusted
+    if person.kind == "agent":
         log_self_approval(places, f"`toolguard {command}` was started {started}")
         raise UserError(f"`toolguard {command}` was started {started}; only a person may do that", _fix(command))
     if not loosens:
         return Caller(places, command)
     if why := namespaces.doubt(namespaces_of(places)):
         raise _no_person(places, command, why)
-    if found.kind == "person":
+    if person.kind == "person":
         return Caller(places, command)
     if why := terminals.refusal(system, pid, agents):
         raise _no_person(places, command, f"{started}, and {printable.plain(why)}")
@@ -149,8 +149,8 @@ def agents_of(places: Places, system: System) -> Agents:
 
 def namespaces_of(places: Places) -> list[list[str]]:
     """Namespaces of the current or last engines: a command in another namespace cannot see whether they run."""
-    found = [info for folder in _folders(places) for info in stores.engines(folder).noted()]
-    return [info.namespaces for info in found if info.namespaces]
+    engines = [info for folder in _folders(places) for info in stores.engines(folder).noted()]
+    return [info.namespaces for info in engines if info.namespaces]
 
 
 def _folders(places: Places) -> set[Path]:

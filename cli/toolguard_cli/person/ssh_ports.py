@@ -21,12 +21,12 @@ _TOGETHER = re.compile(r"-p(?:[^\s\d]*:)?(\d{1,5})$")
 
 def ports(services: Iterable[Path]) -> frozenset[int]:
     """`services`: the folders of running login services in /proc."""
-    found = {USUAL}
+    numbers = {USUAL}
     for path in map(Path, CONFIGS):
-        found.update(_configured(path))
+        numbers.update(_configured(path))
     for place in services:
-        found.update(_of_command_line(_words(place)))
-    return frozenset(found)
+        numbers.update(_of_command_line(_words(place)))
+    return frozenset(numbers)
 
 
 def _configured(path: Path) -> Iterator[int]:

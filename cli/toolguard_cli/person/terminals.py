@@ -35,7 +35,7 @@ def _of(system: System, process: ProcessInfo, agents: Agents, depth: int) -> str
 def _ends(system: System, process: ProcessInfo) -> list[ProcessInfo] | None:
     """The processes at the other end. If they are hidden (a login's are hidden from its user), the parent of the session's
     leader instead; None if that is hidden as well or outside of this container."""
-    seen = [found for pid in system.holders(process.tty) or () if (found := system.process(pid))]
+    seen = [holder for pid in system.holders(process.tty) or () if (holder := system.process(pid))]
     leader = system.process(process.sid)
     if seen or leader is None or leader.tty != process.tty:
         return seen
@@ -46,16 +46,16 @@ def _ends(system: System, process: ProcessInfo) -> list[ProcessInfo] | None:
 
 
 def _held(system: System, end: ProcessInfo, process: ProcessInfo, agents: Agents, depth: int) -> str:
-    found = origin.of(system, end.pid, agents)
-    if found.kind == "agent":
-        return f"its terminal {process.tty} is held by {program_roles.title(end)}, which was started {found.why}"
+    holder = origin.of(system, end.pid, agents)
+    if holder.kind == "agent":
+        return f"its terminal {process.tty} is held by {program_roles.title(end)}, which was started {holder.why}"
     if program_roles.is_multiplexer(end):
         return _watched(system, end, agents, depth)
-    if found.kind == "person" or program_roles.is_terminal(end) or _is_roots(end):
+    if holder.kind == "person" or program_roles.is_terminal(end) or _is_roots(end):
         return ""
     if end.tty and end.tty != process.tty:
         return _of(system, end, agents, depth - 1)
-    return f"its terminal {process.tty} is held by {program_roles.title(end)}, which was started {found.why}"
+    return f"its terminal {process.tty} is held by {program_roles.title(end)}, which was started {holder.why}"
 
 
 def _is_roots(end: ProcessInfo) -> bool:
@@ -65,8 +65,9 @@ def _is_roots(end: ProcessInfo) -> bool:
 
 def _watched(system: System, server: ProcessInfo, agents: Agents, depth: int) -> str:
     """Why no person is attached to this multiplexer; empty if one is."""
-    clients = [found for pid in system.clients(server) if (found := system.process(pid))]
+    clients = [process for pid in system.clients(server) if (process := system.process(pid))]
     fit = (
-        origin.of(system, each.pid, agents).kind != "agent" and not _of(system, each, agents, depth - 1) for each in clients
+        origin.of(system, client.pid, agents).kind != "agent" and not _of(system, client, agents, depth - 1)
+        for client in clients
     )
     return "" if any(fit) else f"no person is attached to {program_roles.title(server)}"

@@ -66,8 +66,8 @@ def found(places: Places) -> list[Notice]:
     if why is None:
         return noticed
     if not why:  # the engine records it when the gateway starts
-        return [each for each in noticed if each.key != ("", PLUGIN)]
-    if any(each.key == ("", PLUGIN) for each in noticed):
+        return [notice for notice in noticed if notice.key != ("", PLUGIN)]
+    if any(notice.key == ("", PLUGIN) for notice in noticed):
         return noticed
     known = store.baseline(str(places.config))
     if known is None or not known.of("", PLUGIN):
@@ -139,9 +139,9 @@ def made(before: ConfigTree, after: ConfigTree, places: Places) -> Made:
         return Made()
     touched = _touched(old, new)
     known = _baseline(places) or old
-    found = {(each.agent, each.name): each for each in (*weaker(old, new), *weaker(known, new))}
-    changes = tuple(found[key] for key in touched if key in found)
-    unaccepted = {(each.agent, each.name) for each in weaker(known, old)}
+    by_key = {(change.agent, change.name): change for change in (*weaker(old, new), *weaker(known, new))}
+    changes = tuple(by_key[key] for key in touched if key in by_key)
+    unaccepted = {(change.agent, change.name) for change in weaker(known, old)}
     by_hand = (
         f"{StrictnessChange(name, None, None, agent).setting}: the accepted value was {shown(known.of(agent, name))}, "
         f"the file had {shown(old.of(agent, name))} (changed by hand, not accepted); it is now {shown(new.of(agent, name))}"
@@ -156,7 +156,7 @@ def _touched(old: EffectiveSettings, new: EffectiveSettings) -> list[tuple[str, 
     general = [("", name) for name in ORDERS if old.of("", name) != new.of("", name)]
     agents = sorted({*old.agents, *new.agents})
     own = ((agent, name) for agent in agents for name in {*old.agents.get(agent, {}), *new.agents.get(agent, {})})
-    return [*general, *(each for each in sorted(own) if old.of(*each) != new.of(*each))]
+    return [*general, *(key for key in sorted(own) if old.of(*key) != new.of(*key))]
 
 
 def _baseline(places: Places) -> EffectiveSettings | None:
@@ -200,10 +200,10 @@ def words(notice: Notice) -> str:
 def lines(seen: Weaker, places: Places) -> list[Line]:
     if seen.problem:
         return [Line("error", f"cannot determine whether settings have become weaker: {seen.problem}")]
-    found = [Line("warn", f"weaker than the accepted setting: {words(each)}") for each in seen.notices[:MAX_SHOWN]]
+    rows = [Line("warn", f"weaker than the accepted setting: {words(notice)}") for notice in seen.notices[:MAX_SHOWN]]
     if (more := len(seen.notices) - MAX_SHOWN) > 0:
-        found.append(Line("warn", f"and {more} more (toolguard status --json lists all)"))
-    return [*found, Line("next", f"{command(places)} accepts it; otherwise restore the setting")] if found else []
+        rows.append(Line("warn", f"and {more} more (toolguard status --json lists all)"))
+    return [*rows, Line("next", f"{command(places)} accepts it; otherwise restore the setting")] if rows else []
 
 
 def command(places: Places) -> str:
@@ -222,4 +222,4 @@ def public(notice: Notice) -> dict[str, Any]:
 
 
 def data(seen: Weaker) -> dict[str, Any]:
-    return {"weaker": [public(each) for each in seen.notices], "problem": seen.problem}
+    return {"weaker": [public(notice) for notice in seen.notices], "problem": seen.problem}

@@ -108,10 +108,14 @@ def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
         call = _call(asked)
         if lacks := missing(call):
             return _ENCODE(_bad(number, f"{lacks}, so the gateway would refuse this call", asked.id))
-        found = judging.weigh(call)
-        effects, rules = descriptions.distinct_effects(found.effects), [match.rule for match in found.matches]
-        scores = (found.clarity, found.stakes, found.score)
-        return _ENCODE(CheckAnswer(found.decision, found.code, *scores, effects, rules, found.reason, found.note, asked.id))
+        judgement = judging.weigh(call)
+        effects, rules = descriptions.distinct_effects(judgement.effects), [match.rule for match in judgement.matches]
+        scores = (judgement.clarity, judgement.stakes, judgement.score)
+        return _ENCODE(
+            CheckAnswer(
+                judgement.decision, judgement.code, *scores, effects, rules, judgement.reason, judgement.note, asked.id
+            )
+        )
     except Exception as error:  # noqa: BLE001 - one line must not end the stream for all others
         traceback.print_exc(file=sys.stderr)
         return _ENCODE(_none("hold", ERROR, f"a bug in toolguard: {type(error).__name__}; please report it", asked.id))

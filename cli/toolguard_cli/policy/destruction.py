@@ -19,8 +19,8 @@ _SAYS = re.compile(
 )
 
 
-def destroys(found: Judgement) -> bool:
-    if any(effect.kind in KINDS or FLAGS & effect.flags for effect in found.effects):
+def destroys(judgement: Judgement) -> bool:
+    if any(effect.kind in KINDS or FLAGS & effect.flags for effect in judgement.effects):
         return True
-    reasons = [*(match.reason for match in found.matches), *(rule.reason for rule in found.severe)]
+    reasons = [*(match.reason for match in judgement.matches), *(rule.reason for rule in judgement.severe)]
     return any(_SAYS.search(reason) for reason in reasons)

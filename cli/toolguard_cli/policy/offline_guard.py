@@ -106,30 +106,30 @@ class Judging:
         Tool Search envelope."""
         inner = inner_call(call)
         self._guard.kept_from = self._kept_from
-        found = self._guard.weigh(inner)
+        judgement = self._guard.weigh(inner)
         self._guard.kept_from = None
-        return self._granted(inner, found) if found.decision == "hold" and self.grants else found
+        return self._granted(inner, judgement) if judgement.decision == "hold" and self.grants else judgement
 
     def weigh_bare(self, call: Call) -> Judgement:
         return self._guard.weigh(inner_call(call))
 
-    def _granted(self, call: Call, found: Judgement) -> Judgement:
+    def _granted(self, call: Call, judgement: Judgement) -> Judgement:
         left, now = list(self.grants), time.time()
         while grant := grants.covering(call, left, now):
             if self._is_meant(call, grant):
                 break
             left.remove(grant)
         if grant is None:
-            return found
+            return judgement
         return msgspec.structs.replace(
-            found, decision="allow", code=f"grant.{grant.id}", reason=f"It is covered by the grant {grant.id}."
+            judgement, decision="allow", code=f"grant.{grant.id}", reason=f"It is covered by the grant {grant.id}."
         )
 
     def _is_meant(self, call: Call, grant: Grant) -> bool:
         """Whether the grant was given for what the call does now; if its folder is not known, in a folder of the grant."""
         folders = [call.cwd] if call.cwd or not grant.bound else [meaning.folder for meaning in grant.bound]
         calls = (replace(call, cwd=folder) for folder in folders)
-        return any(not granted_meaning.more(grant, self.meaning(each) if grant.bound else None) for each in calls)
+        return any(not granted_meaning.more(grant, self.meaning(played) if grant.bound else None) for played in calls)
 
     def meaning(self, call: Call, code: Iterable[str] = ()) -> Meaning:
         """What the call means now. `code`: further files that it may run."""
@@ -183,7 +183,7 @@ def missing(call: Call) -> str:
 
 def _is_command(value: Any) -> bool:
     return isinstance(value, str) or (
-        isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+        isinstance(value, list) and bool(value) and all(isinstance(word, str) for word in value)
     )
 
 
@@ -248,7 +248,7 @@ def _listed(texts: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
-def cause(found: Judgement) -> str:
+def cause(judgement: Judgement) -> str:
     """The rule under which a held or blocked call is counted."""
-    own_code = found.code.startswith("rule.") or not found.matches
-    return found.code if own_code else f"rule.{found.matches[0].rule}"
+    own_code = judgement.code.startswith("rule.") or not judgement.matches
+    return judgement.code if own_code else f"rule.{judgement.matches[0].rule}"

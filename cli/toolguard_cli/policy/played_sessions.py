@@ -138,11 +138,11 @@ class Player:
 
     def _logged(self, kept: KeptCall, step: Step) -> PlayedCall:
         """A call of a log, judged by itself."""
-        found, call = self._judged_alone.weigh(kept.call), kept.call
-        entry = self._judged_alone.as_held(call) if found.decision == "hold" else None
+        judgement, call = self._judged_alone.weigh(kept.call), kept.call
+        entry = self._judged_alone.as_held(call) if judgement.decision == "hold" else None
         return PlayedCall(
-            call, kept.line, found.decision, offline_guard.cause(found), found.reason, entry,
-            is_question=found.decision == "hold", session=call.session or step.session, whole=kept.whole,
+            call, kept.line, judgement.decision, offline_guard.cause(judgement), judgement.reason, entry,
+            is_question=judgement.decision == "hold", session=call.session or step.session, whole=kept.whole,
         )  # fmt: skip
 
     def weigh(self, call: Call) -> Judgement:
@@ -266,7 +266,7 @@ class Player:
         later = session.take_answers()
         session.settle()
         session.outbox.take_events()
-        return answer or next((each for _, each in later if each is not None), None)
+        return answer or next((wire for _, wire in later if wire is not None), None)
 
 
 def _cause(entry: HeldCall) -> str:

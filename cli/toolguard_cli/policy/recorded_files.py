@@ -60,7 +60,7 @@ class RecordedFiles(FileReader):
 
     def _happened(self, change: MadeFile) -> None:
         leaves = change.path if change.kind == "removed" else change.source if change.kind == "moved" else ""
-        for path in [each for each in self._made if leaves and (each == leaves or each.startswith(f"{leaves}/"))]:
+        for path in [file for file in self._made if leaves and (file == leaves or file.startswith(f"{leaves}/"))]:
             self._made[path] = False
         if leaves:
             self._written.pop(leaves, None)
@@ -82,7 +82,7 @@ def _edited(text: str, edits: list[Any]) -> str | None:
     for edit in edits:
         given = edit if isinstance(edit, dict) else {}
         pair = next(((given[old], given[new]) for old, new in _REPLACED if old in given and new in given), None)
-        if pair is None or not all(isinstance(each, str) for each in pair) or pair[0] not in text:
+        if pair is None or not all(isinstance(piece, str) for piece in pair) or pair[0] not in text:
             return None
         text = text.replace(*pair, 1)
     return text

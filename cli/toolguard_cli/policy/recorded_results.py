@@ -67,10 +67,10 @@ def outside_text(tool: str, params: Any, returned: Returned, background: set[str
 
 def description(tool: str, returned: Returned) -> str:
     """What Tool Search says a tool takes; empty for any other result."""
-    found = returned.described or _decoded(returned.text) if tool == known_inputs.DESCRIBES and not returned.failed else {}
-    if not isinstance(found.get("name"), str):
+    shown = returned.described or _decoded(returned.text) if tool == known_inputs.DESCRIBES and not returned.failed else {}
+    if not isinstance(shown.get("name"), str):
         return ""
-    text = msgspec.json.encode({name: found[name] for name in DESCRIPTION if name in found})
+    text = msgspec.json.encode({name: shown[name] for name in DESCRIPTION if name in shown})
     return text.decode() if len(text) <= MAX_TEXT else ""
 
 
@@ -100,5 +100,5 @@ def _names_the_network(text: Any) -> bool:
 def short_params(params: Any) -> dict[str, str]:
     """The short texts among the parameters."""
     given = params if isinstance(params, dict) else {}
-    found = list(given.items())[:MAX_PARAMS]
-    return {str(name): value for name, value in found if isinstance(value, str) and len(value) <= MAX_PARAM}
+    members = list(given.items())[:MAX_PARAMS]
+    return {str(name): value for name, value in members if isinstance(value, str) and len(value) <= MAX_PARAM}

@@ -88,12 +88,12 @@ class ReplayReport:
 
     @property
     def repeated(self) -> int:
-        return sum(each.asked - 1 for each in self.grants.values())
+        return sum(grant.asked - 1 for grant in self.grants.values())
 
     @property
     def asking(self) -> int:
         """Sessions in which somebody is asked."""
-        return sum(each.counts.questions > 0 for each in self.sessions)
+        return sum(session.counts.questions > 0 for session in self.sessions)
 
 
 def replayed(

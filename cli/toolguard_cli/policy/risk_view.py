@@ -23,17 +23,17 @@ _MODES = {
 }
 
 
-def risk(call: Call, found: Judgement, config: Config) -> dict[str, Any]:
+def risk(call: Call, judgement: Judgement, config: Config) -> dict[str, Any]:
     """`level`, `cost` (of `budget.size`) and the required `trust` (0 to 1). `call`: without an envelope."""
-    rank, _ = risk_levels.weigh(CallReading(call), found, config)
+    rank, _ = risk_levels.weigh(CallReading(call), judgement, config)
     return {"level": risk_ranks.LEVELS[rank], "cost": cost(rank, config.budget), "trust": TRUST.needed[rank]}
 
 
-def words(measured: dict[str, Any], found: Judgement, config: Config) -> str:
+def words(measured: dict[str, Any], judgement: Judgement, config: Config) -> str:
     """Empty where the budget holds nothing: beside the score it would be a second scale that decides nothing."""
     if config.active_budget_mode not in _MODES:
         return ""
-    if found.decision == "block":
+    if judgement.decision == "block":
         lost = f"trying it lowers trust by {-TRUST.violation:.2f}"
         return f"{measured['level']}: it never runs, so it costs nothing; {lost}"
     if measured["level"] == risk_ranks.LEVELS[risk_ranks.SAFE]:
@@ -42,18 +42,18 @@ def words(measured: dict[str, Any], found: Judgement, config: Config) -> str:
     return f"{measured['level']}: {costs}; {_MODES[config.active_budget_mode]}"
 
 
-def depends(judged: Judging, call: Call, found: Judgement) -> Iterator[str]:
+def depends(judged: Judging, call: Call, judgement: Judgement) -> Iterator[str]:
     """The unknown details because of which a call (without an envelope) is held or blocked."""
-    if found.decision == "allow":
+    if judgement.decision == "allow":
         return
-    doubtful = [(each, lacks) for each in judged.book.viewed if (lacks := _unknown(each, call))]
-    name = next((each.name for each, _ in doubtful if found.code == each.code), "")
+    doubtful = [(rule, lacks) for rule in judged.book.viewed if (lacks := _unknown(rule, call))]
+    name = next((rule.name for rule, _ in doubtful if judgement.code == rule.code), "")
     if not name:
         return
-    other = judged.without(each.id for each, _ in doubtful).weigh(call)
-    if other.decision == found.decision:
+    other = judged.without(rule.id for rule, _ in doubtful).weigh(call)
+    if other.decision == judgement.decision:
         return
-    options = [f"--{each}" for each in (*WHO, "at") if any(each in lacks for _, lacks in doubtful)]
+    options = [f"--{flag}" for flag in (*WHO, "at") if any(flag in lacks for _, lacks in doubtful)]
     on = "the time of the call" if options == ["--at"] else "who makes the request"
     yield f"it depends on {on}: give {', '.join(options)}"
     yield printable.plain(

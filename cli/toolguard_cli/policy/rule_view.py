@@ -102,7 +102,7 @@ def _parts(rule: Rule) -> Iterator[str]:
         yield f"{'but' if rule.path else 'on anything but'} {', '.join(rule.not_path)}"
     for name, who in (("by", rule.agent), ("in", rule.channel), ("for", rule.requester)):
         if who:
-            yield f"{name} {', '.join(_negated(each) for each in who)}"
+            yield f"{name} {', '.join(_negated(other_name) for other_name in who)}"
     if rule.hours:
         yield f"from {rule.hours.replace('-', ' to ')}"
     if rule.days:

@@ -99,7 +99,7 @@ def steps(source: TranscriptSource) -> Iterator[Step]:
 
 
 def _answered(step: Step, results: dict[str, Returned]) -> Step:
-    step.wanted = [WantedCall(each.id, each.tool, each.params, results.get(each.id)) for each in step.wanted]
+    step.wanted = [WantedCall(call.id, call.tool, call.params, results.get(call.id)) for call in step.wanted]
     return step
 
 

@@ -74,8 +74,8 @@ class TranscriptSource:
     agent: str = ""
 
     def __post_init__(self) -> None:
-        found = _AGENT.search(self.path.absolute().as_posix())
-        self.agent = found[1] if found else ""
+        match = _AGENT.search(self.path.absolute().as_posix())
+        self.agent = match[1] if match else ""
         self.session = self.path.stem
         try:
             self.size = self.path.stat().st_size
@@ -197,16 +197,16 @@ def _unpacker() -> Callable[[bytes], bytes] | None:
 
 def of_event(event: dict[str, Any]) -> KeptCall | None:
     """The call of one line of the audit log; None if there is none."""
-    found = _SHOWN.match(_text(event.get("shown")))
-    if not found:
+    match = _SHOWN.match(_text(event.get("shown")))
+    if not match:
         return None
-    text = _NAMES.sub(lambda name: f'"{name[1]}"' if name[1] else name[0], found[2])
+    text = _NAMES.sub(lambda name: f'"{name[1]}"' if name[1] else name[0], match[2])
     text = WRITTEN_OUT.sub(lambda sign: json.dumps(chr(int(sign[1], 16)))[1:-1] * int(sign[2] or 1), text)
     try:
         params = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         params = _unpaired(text)
-    call = _call({**event, "tool": found[1]}, params, "", "")
+    call = _call({**event, "tool": match[1]}, params, "", "")
     return KeptCall(call, params is not None and _is_whole(text))
 
 
@@ -242,13 +242,13 @@ def _text(value: Any) -> str:
 
 def named(paths: list[Path]) -> list[Path]:
     """The files, with each folder replaced by its transcripts. Raises `UserError`."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         inside = within(path) if path.is_dir() else [path]
         if not inside:
             raise UserError(f"there are no transcripts below {path}", "name the file itself")
-        found += inside
-    return list(dict.fromkeys(found))
+        files += inside
+    return list(dict.fromkeys(files))
 
 
 def within(folder: Path) -> list[Path]:

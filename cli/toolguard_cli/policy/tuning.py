@@ -59,11 +59,11 @@ class RuleTally:
     asked: tuple[HeldQuestion, ...]
 
     def count(self, answer: str) -> int:
-        return sum(each.answer == answer for each in self.asked)
+        return sum(question.answer == answer for question in self.asked)
 
     @property
     def median(self) -> float | None:
-        known = [each.seconds for each in self.asked if each.seconds is not None]
+        known = [question.seconds for question in self.asked if question.seconds is not None]
         return round(statistics.median(known), 1) if known else None
 
 
@@ -77,8 +77,8 @@ class Others:
     replayed: int = 0
 
     def public(self, replayed: bool) -> dict[str, Any]:  # noqa: FBT001 - whether transcripts were replayed
-        found: dict[str, Any] = {"audit": self.count, "denied": self.denied, "example": self.example}
-        return {**found, "replayed": self.replayed if replayed else None}
+        data: dict[str, Any] = {"audit": self.count, "denied": self.denied, "example": self.example}
+        return {**data, "replayed": self.replayed if replayed else None}
 
 
 @dataclass
@@ -114,7 +114,7 @@ class Advice:
 
 def asked(events: Iterable[dict[str, Any]], after: float) -> list[HeldQuestion]:
     """The calls that asked since then, the oldest first, with what became of them."""
-    found: list[HeldQuestion] = []
+    questions: list[HeldQuestion] = []
     waiting: dict[str, HeldQuestion] = {}
     for event in events:
         nonce, kind = str(event.get("nonce", "")), event.get("event")
@@ -123,10 +123,10 @@ def asked(events: Iterable[dict[str, Any]], after: float) -> list[HeldQuestion]:
             at = audit_log.moment(event)
             if at >= after:
                 waiting[nonce] = _asked(event, at)
-                found.append(waiting[nonce])
+                questions.append(waiting[nonce])
         elif nonce in waiting:
             _answer(waiting[nonce], str(kind), audit_log.moment(event))
-    return found
+    return questions
 
 
 def _asked(event: dict[str, Any], at: float) -> HeldQuestion:
@@ -150,71 +150,71 @@ def _answer(waiting: HeldQuestion, event: str, at: float) -> None:
     waiting.seconds = max(0.0, at - waiting.at) if waiting.seconds is None else waiting.seconds
 
 
-def tallies(found: list[HeldQuestion]) -> list[RuleTally]:
+def tallies(questions: list[HeldQuestion]) -> list[RuleTally]:
     by_rule: dict[str, list[HeldQuestion]] = {}
-    for each in found:
-        by_rule.setdefault(each.rule, []).append(each)
+    for question in questions:
+        by_rule.setdefault(question.rule, []).append(question)
     return sorted((RuleTally(rule, tuple(group)) for rule, group in by_rule.items()), key=lambda tally: -len(tally.asked))
 
 
-def advise(tally: RuleTally, found: list[HeldQuestion], judged: Judging, at_least: int) -> Advice | None:
+def advise(tally: RuleTally, questions: list[HeldQuestion], judged: Judging, at_least: int) -> Advice | None:
     """Advice for a rule that was approved `at_least` times and never denied."""
     if tally.count("no") or tally.count("yes") < at_least:
         return None
-    approved = [each for each in tally.asked if each.answer == "yes"]
-    denied = [each.call for each in found if each.answer == "no" and each.call is not None]
+    approved = [question for question in tally.asked if question.answer == "yes"]
+    denied = [question.call for question in questions if question.answer == "no" and question.call is not None]
     advice = Advice(tally)
-    if any(each.call is not None and destruction.destroys(judged.weigh_bare(each.call)) for each in approved):
+    if any(question.call is not None and destruction.destroys(judged.weigh_bare(question.call)) for question in approved):
         advice.why = DESTROYS
         return advice
     patterns, advice.why = _grants(approved, denied, judged)
     advice.grants = [ByGrant(grant) for grant in patterns]
     if tally.rule != always_block.CODE:
-        scores = [judged.weigh_bare(each.call).score for each in approved if each.call is not None]
+        scores = [judged.weigh_bare(question.call).score for question in approved if question.call is not None]
         top = max(scores, default=MOST_THRESHOLD)
         if len(scores) == len(approved) and judged.basis.threshold <= top < MOST_THRESHOLD:
             advice.threshold, advice.score = top + 1, ByScore()
     return advice
 
 
-def weigh_against(advice: list[Advice], found: list[HeldQuestion], judged: Judging) -> None:
+def weigh_against(advice: list[Advice], questions: list[HeldQuestion], judged: Judging) -> None:
     """Counts which held calls each advice would have allowed."""
-    for each in found:
-        if each.call is None:
+    for question in questions:
+        if question.call is None:
             continue
-        held = judged.weigh_bare(each.call)
+        held = judged.weigh_bare(question.call)
         if held.decision == "block":
             continue
         for one in advice:
             for option in one.grants:
-                if grants.covers(option.grant, each.call, 0.0):
-                    option.spared += _own(each, one)
-                    _other(option.others, each, one)
-            if one.score and held.score < one.threshold and each.rule != always_block.CODE:
-                one.score.spared += _own(each, one)
-                _other(one.score.others, each, one)
+                if grants.covers(option.grant, question.call, 0.0):
+                    option.spared += _own(question, one)
+                    _other(option.others, question, one)
+            if one.score and held.score < one.threshold and question.rule != always_block.CODE:
+                one.score.spared += _own(question, one)
+                _other(one.score.others, question, one)
 
 
-def _own(each: HeldQuestion, one: Advice) -> bool:
-    return each.rule == one.tally.rule and each.answer == "yes"
+def _own(question: HeldQuestion, one: Advice) -> bool:
+    return question.rule == one.tally.rule and question.answer == "yes"
 
 
-def _other(others: Others, each: HeldQuestion, one: Advice) -> None:
-    if _own(each, one):
+def _other(others: Others, question: HeldQuestion, one: Advice) -> None:
+    if _own(question, one):
         return
     others.count += 1
-    others.denied += each.answer == "no"
-    others.example = others.example or each.shown
+    others.denied += question.answer == "no"
+    others.example = others.example or question.shown
 
 
 def _grants(approved: list[HeldQuestion], denied: list[Call], judged: Judging) -> tuple[list[Grant], str]:
     """The fewest grants for the approved calls, limited to the agent if it was always the same one."""
-    calls = [each.call for each in approved if each.call is not None]
+    calls = [question.call for question in approved if question.call is not None]
     if not calls:
         return [], "the log does not have these calls in full (secrets are removed, long values cut)"
     agents = {call.agent for call in calls}
     agent = agents.pop() if len(agents) == 1 else ""
-    found: list[Grant] = []
+    narrow: list[Grant] = []
     left = 0
     for group in _alike(calls):
         wide = _wide(group, agent, judged)
@@ -224,12 +224,12 @@ def _grants(approved: list[HeldQuestion], denied: list[Call], judged: Judging) -
         chosen = [wide] if wide else list({(g.pattern, str(g.params)): g for g in exact}.values())
         chosen = [grant for grant in chosen if not any(grants.covers(grant, call, 0.0) for call in denied)]
         left += sum(not any(grants.covers(grant, call, 0.0) for grant in chosen) for call in group)
-        found += chosen
-    if len(found) > MOST_GRANTS:
-        return [], f"these calls are too different: it would take {len(found)} grants"
-    if not found:
+        narrow += chosen
+    if len(narrow) > MOST_GRANTS:
+        return [], f"these calls are too different: it would take {len(narrow)} grants"
+    if not narrow:
         return [], "no pattern can cover these calls: they contain what a * never matches"
-    return found, f"{left} of the calls match no grant" if left else ""
+    return narrow, f"{left} of the calls match no grant" if left else ""
 
 
 def _alike(calls: list[Call]) -> list[list[Call]]:

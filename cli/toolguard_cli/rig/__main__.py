@@ -16,12 +16,12 @@ def main() -> int:
     parser.add_argument("--openclaw", default=downloads.OPENCLAW_VERSION, metavar="VERSION")
     arguments = parser.parse_args()
     try:
-        found = _variables(arguments.parts, arguments.openclaw)
+        variables = _variables(arguments.parts, arguments.openclaw)
     except UserError as error:
         print(f"{error.message}\n-> {error.fix}", file=sys.stderr)  # noqa: T201
         print("false")  # noqa: T201 - fails the shell that evaluates the output
         return 1
-    for name, value in found.items():
+    for name, value in variables.items():
         print(f"{name}={shlex.quote(value)}")  # noqa: T201
     return 0
 
@@ -30,16 +30,16 @@ def _variables(parts: list[str], version: str) -> dict[str, str]:
     def progress(text: str) -> None:
         print(f"  {text}", file=sys.stderr)  # noqa: T201
 
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if "node" in parts:
-        found["NODE"] = str(downloads.node(progress))
+        variables["NODE"] = str(downloads.node(progress))
     if "tsc" in parts:
         tools = downloads.npm_packages("typescript", downloads.TYPESCRIPT, progress)
-        found["TSC"] = str(tools / "typescript" / "bin" / "tsc")
-        found["TYPES"] = str(tools / "@types")
+        variables["TSC"] = str(tools / "typescript" / "bin" / "tsc")
+        variables["TYPES"] = str(tools / "@types")
     if "openclaw" in parts:
-        found["OPENCLAW_VERSION"] = downloads.ensure(version, progress).version
-    return found
+        variables["OPENCLAW_VERSION"] = downloads.ensure(version, progress).version
+    return variables
 
 
 if __name__ == "__main__":

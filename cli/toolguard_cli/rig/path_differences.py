@@ -24,8 +24,8 @@ def repairs(probe: PathProbe, prober: Prober, known: Iterable[PathRepair]) -> li
     spelled = [PathSpelling(repair.probe, repair.file) for repair in tried]
     opened = probe.tried(prober, spelled)
     made = []
-    for repair, each in zip(tried, opened, strict=True):
-        if each.path and each.path == probe.place.expected(each.spelling, each.name):
+    for repair, outcome in zip(tried, opened, strict=True):
+        if outcome.path and outcome.path == probe.place.expected(outcome.spelling, outcome.name):
             made.append(repair.name)
     return made
 
@@ -46,11 +46,11 @@ def guard_paths(place: ProbePlace, state_dir: str, release: str) -> GuardPaths:
 def differences(opened: Iterable[Opened], prober: Prober, guard: GuardPaths) -> list[str]:
     """One line for each spelling for which the tool opens a file that the guard does not judge. Names that contain a shell
     variable are left out: the guard expands it, the tools do not."""
-    found = []
-    for each in opened:
-        if _VARIABLE.search(each.text):
+    lines = []
+    for outcome in opened:
+        if _VARIABLE.search(outcome.text):
             continue
-        judged = guard(prober.tool, prober.arguments(each.text, "m"))
-        if each.path and each.path not in judged:
-            found.append(f"{each.text!r} opens {each.path}, the guard judges {', '.join(sorted(judged)) or 'nothing'}")
-    return found
+        judged = guard(prober.tool, prober.arguments(outcome.text, "m"))
+        if outcome.path and outcome.path not in judged:
+            lines.append(f"{outcome.text!r} opens {outcome.path}, the guard judges {', '.join(sorted(judged)) or 'nothing'}")
+    return lines

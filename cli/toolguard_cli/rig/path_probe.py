@@ -148,14 +148,14 @@ class PathProbe:
                 {"reasoning": False, "cost": cost, **looking},
             ],
         }  # fmt: skip
-        found = {
+        settings = {
             **SETTINGS,
             "models": {"providers": {scripted_model.PROVIDER: provider}},
             "agents": {"defaults": {"imageModel": {"primary": f"{scripted_model.PROVIDER}/looking-1"}}},
         }
         if self._real.version >= _TOOL_SEARCH_SINCE:
-            found["tools"] = {**found["tools"], "toolSearch": False}
-        return found
+            settings["tools"] = {**settings["tools"], "toolSearch": False}
+        return settings
 
     def offered(self) -> frozenset[str]:
         """The tools that the model is offered."""
@@ -168,11 +168,11 @@ class PathProbe:
         tries = [self._prepared(prober, spelling) for spelling in spelled]
         calls = [scripted_model.ToolCall(prober.tool, prober.arguments(text, mark)) for _, text, mark, _ in tries]
         results = self._play(calls)
-        found = {} if prober.shows else self._written()
+        replaced = {} if prober.shows else self._written()
         opened = []
         for (name, text, mark, files), spelling, result in zip(tries, spelled, results, strict=True):
             if prober.shows is None:
-                path = found.get(mark, "").removesuffix(f"/{IN_FOLDER}")
+                path = replaced.get(mark, "").removesuffix(f"/{IN_FOLDER}")
             else:
                 path = next((file for file, content in files.items() if prober.shows(result, content)), "")
             opened.append(Opened(spelling, text, name, path))
@@ -205,15 +205,15 @@ class PathProbe:
 
     def _written(self) -> dict[str, str]:
         """The files that hold the mark of a try, by that mark."""
-        found: dict[str, str] = {}
+        written: dict[str, str] = {}
         for path in self._home.root.rglob("*"):
             if path.is_symlink() or not path.is_file():
                 continue
             with path.open("rb") as file:
                 head = file.read(64)
             if head.startswith(b"after m"):
-                found.setdefault(head.split()[1].decode(), str(path))
-        return found
+                written.setdefault(head.split()[1].decode(), str(path))
+        return written
 
     def _play(self, calls: list[scripted_model.ToolCall]) -> list[str]:
         """The results of these calls, in their order."""
@@ -224,8 +224,8 @@ class PathProbe:
             replies = [scripted_model.Reply(calls=tuple(batch))] if batch else []
             self._model.play(scripted_model.sequence(replies, "Done."), marker)
             turn = self._gateway.turn(f"go {marker}", f"agent:main:probe-{marker[1:9]}")
-            found = self._model.requests[-1].texts("tool")
-            if not turn.ok or len(found) != len(batch):
-                raise RuntimeError(f"{len(found)} results of {len(batch)} calls: {json.dumps(turn.output)[:500]}")
-            results += found
+            answers = self._model.requests[-1].texts("tool")
+            if not turn.ok or len(answers) != len(batch):
+                raise RuntimeError(f"{len(answers)} results of {len(batch)} calls: {json.dumps(turn.output)[:500]}")
+            results += answers
         return results

@@ -92,9 +92,9 @@ class ProbePlace:
 
 def spellings() -> list[PathSpelling]:
     """All of them, each once."""
-    found = [f"{{}}{end}" for end in _ENDS]
-    found += [f"{begin}{{}}" for begin in _BEGINNINGS]
-    found += [*_ADDRESSES, *_WRAPPED]
-    found += [f"{folder}/../../{{}}" for folder in _OUT]
-    found += [f"{begin}{{}}{end}" for begin in ("@", "MEDIA:", "~/", " ") for end in ("</arg_value>>", " ", "/", "#x")]
-    return [*map(PathSpelling, dict.fromkeys(found)), *(PathSpelling(text, file) for text, file in _NAMED)]
+    forms = [f"{{}}{end}" for end in _ENDS]
+    forms += [f"{begin}{{}}" for begin in _BEGINNINGS]
+    forms += [*_ADDRESSES, *_WRAPPED]
+    forms += [f"{folder}/../../{{}}" for folder in _OUT]
+    forms += [f"{begin}{{}}{end}" for begin in ("@", "MEDIA:", "~/", " ") for end in ("</arg_value>>", " ", "/", "#x")]
+    return [*map(PathSpelling, dict.fromkeys(forms)), *(PathSpelling(text, file) for text, file in _NAMED)]

@@ -32,18 +32,18 @@ def printed(real: downloads.Runtime) -> dict[str, Any]:
             timeout=LIMIT_SECONDS,
         )  # fmt: skip
     try:
-        found = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except ValueError:
         raise UserError("OpenClaw prints no schema of its config", done.stderr[-500:]) from None
-    return dict(found)
+    return dict(answer)
 
 
 def shortened(schema: dict[str, Any]) -> SettingSchema:
     """The whole config."""
-    found = _short(schema)
+    short = _short(schema)
     for name in LEFT_OUT:
-        found.names[name] = SettingSchema()
-    return found
+        short.names[name] = SettingSchema()
+    return short
 
 
 def _short(schema: Any) -> SettingSchema:
@@ -51,13 +51,13 @@ def _short(schema: Any) -> SettingSchema:
         return SettingSchema()
     for word in _ALTERNATIVES:
         if word in schema:
-            return _either([_short(each) for each in schema[word]])
+            return _either([_short(option) for option in schema[word]])
     if "const" in schema or "enum" in schema:
         values = schema.get("enum", [schema.get("const")])
-        texts = tuple(each for each in values if isinstance(each, str))
-        return SettingSchema("".join(sorted({_letter(each) for each in values})), texts) if texts else _of_values(values)
+        texts = tuple(text for text in values if isinstance(text, str))
+        return SettingSchema("".join(sorted({_letter(value) for value in values})), texts) if texts else _of_values(values)
     kinds = schema.get("type")
-    letters = "".join(sorted({_TYPES[each] for each in (kinds if isinstance(kinds, list) else [kinds] if kinds else [])}))
+    letters = "".join(sorted({_TYPES[kind] for kind in (kinds if isinstance(kinds, list) else [kinds] if kinds else [])}))
     if not letters:
         return SettingSchema()
     more = schema.get("additionalProperties", True)
@@ -66,14 +66,14 @@ def _short(schema: Any) -> SettingSchema:
     return SettingSchema(
         letters,
         (),
-        {name: _short(each) for name, each in schema.get("properties", {}).items()},
+        {name: _short(member) for name, member in schema.get("properties", {}).items()},
         others if "o" in letters else None,
         _short(items) if isinstance(items, dict) else SettingSchema(),
     )
 
 
 def _of_values(values: list[Any]) -> SettingSchema:
-    return SettingSchema("".join(sorted({_letter(each) for each in values})))
+    return SettingSchema("".join(sorted({_letter(value) for value in values})))
 
 
 def _letter(value: Any) -> str:
@@ -83,21 +83,23 @@ def _letter(value: Any) -> str:
     return by_type[type(value)]
 
 
-def _either(found: list[SettingSchema]) -> SettingSchema:
+def _either(schemas: list[SettingSchema]) -> SettingSchema:
     """What any of these takes."""
-    if not found or any(each.types == ANY for each in found):
+    if not schemas or any(schema.types == ANY for schema in schemas):
         return SettingSchema()
-    texts = [each for each in found if "s" in each.types]
+    texts = [schema for schema in schemas if "s" in schema.types]
     choices = (
-        tuple(dict.fromkeys(word for each in texts for word in each.choices)) if all(each.choices for each in texts) else ()
+        tuple(dict.fromkeys(word for text in texts for word in text.choices)) if all(text.choices for text in texts) else ()
     )
-    objects = [each for each in found if "o" in each.types]
-    lists = [each for each in found if "a" in each.types]
-    names = dict.fromkeys(name for each in objects for name in each.names)
+    objects = [schema for schema in schemas if "o" in schema.types]
+    lists = [schema for schema in schemas if "a" in schema.types]
+    names = dict.fromkeys(name for schema in objects for name in schema.names)
     return SettingSchema(
-        "".join(sorted({letter for each in found for letter in each.types})),
+        "".join(sorted({letter for schema in schemas for letter in schema.types})),
         choices,
-        {name: _either([each.of(name) or SettingSchema() for each in objects if each.of(name)]) for name in names},
-        _either([each.others for each in objects if each.others]) if any(each.others for each in objects) else None,
-        _either([each.items or SettingSchema() for each in lists]) if lists else None,
+        {name: _either([schema.of(name) or SettingSchema() for schema in objects if schema.of(name)]) for name in names},
+        _either([schema.others for schema in objects if schema.others])
+        if any(schema.others for schema in objects)
+        else None,
+        _either([schema.items or SettingSchema() for schema in lists]) if lists else None,
     )

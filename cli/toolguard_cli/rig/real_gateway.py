@@ -263,9 +263,9 @@ def _content(text: str) -> str:
 def engine_pids(state_dir: Path) -> list[int]:
     import psutil  # noqa: PLC0415 - needed by the rig only
 
-    found = []
+    pids = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):  # it belongs to another user or has ended
             if "toolguard_engine" in " ".join(process.cmdline()) and Path(process.cwd()).resolve() == state_dir.resolve():
-                found.append(process.pid)
-    return sorted(found)
+                pids.append(process.pid)
+    return sorted(pids)

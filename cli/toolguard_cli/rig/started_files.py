@@ -46,20 +46,20 @@ _PASSING = re.compile(r"\.tmp\Z|\.lock\b|\.doctor-|-importing\Z|-discarding\Z|/\
 
 def started(accesses: Iterable[FileAccess], places: TracedPlaces) -> frozenset[StartedFile]:
     """Each place once, with its first use of `USES`; it was present if any of its files was."""
-    seen = [(each, place) for each in accesses if (place := _place(each.path, places)) and not _PASSING.search(place)]
-    modules = {dirname(place) for each, place in seen if _is_module(each, place) and each.found}
+    seen = [(access, place) for access in accesses if (place := _place(access.path, places)) and not _PASSING.search(place)]
+    modules = {dirname(place) for access, place in seen if _is_module(access, place) and access.found}
     holders = {basename(dirname(folder)) for folder in modules if basename(folder) == PLANTED} - {""}
-    found: dict[str, tuple[int, bool]] = {}
-    for each, place in seen:
-        if use := _use(each, place, modules, holders):
-            _add(found, _general(*use), USES.index(use[1]), present=each.found)
-    gathered = _gathered(found)
+    uses: dict[str, tuple[int, bool]] = {}
+    for opened, place in seen:
+        if use := _use(opened, place, modules, holders):
+            _add(uses, _general(*use), USES.index(use[1]), present=opened.found)
+    gathered = _gathered(uses)
     return frozenset(StartedFile(place, USES[use], present) for place, (use, present) in gathered.items())
 
 
-def _add(found: dict[str, tuple[int, bool]], place: str, use: int, *, present: bool) -> None:
-    before = found.get(place, (use, False))
-    found[place] = min(before[0], use), before[1] or present
+def _add(uses: dict[str, tuple[int, bool]], place: str, use: int, *, present: bool) -> None:
+    before = uses.get(place, (use, False))
+    uses[place] = min(before[0], use), before[1] or present
 
 
 def _place(path: str, places: TracedPlaces) -> str:
@@ -76,31 +76,31 @@ def _place(path: str, places: TracedPlaces) -> str:
     return next((f"{name}{path[len(str(root)) :]}" for name, root in roots if path.startswith(f"{root}/")), "")
 
 
-def _is_module(each: FileAccess, place: str) -> bool:
-    return each.program == GATEWAY and each.act != "run" and MODULES.search(place) is not None
+def _is_module(access: FileAccess, place: str) -> bool:
+    return access.program == GATEWAY and access.act != "run" and MODULES.search(place) is not None
 
 
-def _use(each: FileAccess, place: str, modules: set[str], holders: set[str]) -> tuple[str, Use] | None:
+def _use(access: FileAccess, place: str, modules: set[str], holders: set[str]) -> tuple[str, Use] | None:
     """The place that an access makes one of the list, and how it is used; None if it is data."""
-    if each.act == "run":
+    if access.act == "run":
         return place, "runs"
-    if each.program in SHELLS:
-        return _by_shell(each, place)
-    if each.program == GATEWAY and (found := _imported(each, place, modules, holders)):
-        return found, "imported"
-    if each.folder or basename(place) == _PACKAGE or _WORK.search(place) or not _SETTINGS.search(place):
+    if access.program in SHELLS:
+        return _by_shell(access, place)
+    if access.program == GATEWAY and (importer := _imported(access, place, modules, holders)):
+        return importer, "imported"
+    if access.folder or basename(place) == _PACKAGE or _WORK.search(place) or not _SETTINGS.search(place):
         return None
     return place, "config"
 
 
-def _by_shell(each: FileAccess, place: str) -> tuple[str, Use] | None:
+def _by_shell(access: FileAccess, place: str) -> tuple[str, Use] | None:
     folder, name = posixpath.split(place)
-    if each.act == "look":
+    if access.act == "look":
         return (f"{folder}/*", "runs") if name in PROGRAMS else None
-    return None if each.folder else (place, "sourced")
+    return None if access.folder else (place, "sourced")
 
 
-def _imported(each: FileAccess, place: str, modules: set[str], holders: set[str]) -> str:
+def _imported(access: FileAccess, place: str, modules: set[str], holders: set[str]) -> str:
     """The place of code, or of what tells how to load it; empty if it is neither."""
     parts = place.split("/")
     at = next((at for at, part in enumerate(parts) if part in _CODE_FOLDERS), 0)
@@ -108,9 +108,9 @@ def _imported(each: FileAccess, place: str, modules: set[str], holders: set[str]
         return "/".join((*parts[: at + 1], "**"))
     beside = dirname(place) in modules and "." in parts[-1]
     describes = parts[-1] == _PACKAGE and parts[0] in ("state", "agent")
-    if not each.folder and (MODULES.search(place) or describes or beside):
+    if not access.folder and (MODULES.search(place) or describes or beside):
         return place
-    return f"{place}/**" if parts[-1] in holders and not each.found and parts[0] != "home" else ""
+    return f"{place}/**" if parts[-1] in holders and not access.found and parts[0] != "home" else ""
 
 
 def _general(place: str, use: Use) -> str:
@@ -124,18 +124,18 @@ def _general(place: str, use: Use) -> str:
     return "/".join((root, *parts))
 
 
-def _gathered(found: dict[str, tuple[int, bool]]) -> dict[str, tuple[int, bool]]:
+def _gathered(uses: dict[str, tuple[int, bool]]) -> dict[str, tuple[int, bool]]:
     """Without the places that lie in another one of the list."""
-    whole = sorted(place.removesuffix("**") for place in found if place.endswith("/**"))
+    whole = sorted(place.removesuffix("**") for place in uses if place.endswith("/**"))
     kept: dict[str, tuple[int, bool]] = {}
-    for place, (use, present) in found.items():
+    for place, (use, present) in uses.items():
         above = next((folder for folder in whole if place.startswith(folder)), "")
         _add(kept, f"{above}**" if above else place, use, present=present)
     return kept
 
 
-def missing(found: frozenset[StartedFile], known: StartedList) -> list[str]:
+def missing(files: frozenset[StartedFile], known: StartedList) -> list[str]:
     """Places that the list does not have for any release. What happens in the background while a gateway is traced differs
     from time to time, and the guard protects all places with every release."""
-    listed = {each.place for each in known.places}
-    return [f"{each.place} ({each.use})" for each in sorted(found) if each.place not in listed]
+    listed = {place.place for place in known.places}
+    return [f"{file.place} ({file.use})" for file in sorted(files) if file.place not in listed]

@@ -99,8 +99,8 @@ def traced(real: downloads.Runtime) -> tuple[list[syscall_trace.FileAccess], Tra
         with Gateway(command, home, within=START_SECONDS) as gateway:
             _use(gateway, model, real)
         with record.open(encoding="utf-8", errors="replace") as lines:
-            found = list(syscall_trace.accesses(lines))
-        return found, TracedPlaces(
+            accesses = list(syscall_trace.accesses(lines))
+        return accesses, TracedPlaces(
             home.root, home.state_dir, home.agent_workspace, home.workspace_dir, home.temporary_dir,
             real.openclaw.parent.resolve(),
         )  # fmt: skip

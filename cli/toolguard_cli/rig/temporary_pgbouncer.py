@@ -40,8 +40,8 @@ class NoPgbouncerError(Exception):
 
 
 def program() -> Path | None:
-    found = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
-    return Path(found) if found else None
+    inner = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
+    return Path(inner) if inner else None
 
 
 class TemporaryPgbouncer:
@@ -50,10 +50,10 @@ class TemporaryPgbouncer:
     def __init__(
         self, server: TemporaryPostgres, logins: Mapping[str, str], *, pool: int = 20, clients: int = 8_000
     ) -> None:
-        found = program()
-        if found is None:
+        path = program()
+        if path is None:
             raise NoPgbouncerError("PgBouncer is not installed (Debian: apt-get install pgbouncer)")
-        self._program = found
+        self._program = path
         self._server = server
         self.port = free_port()
         self.folder = server.folder / f"bouncer-{self.port}"

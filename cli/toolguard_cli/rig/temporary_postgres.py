@@ -38,8 +38,8 @@ def programs() -> Path | None:
     """The folder with `initdb` and `postgres` of the newest PostgreSQL from 15 on, None where there is none."""
     candidates = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
     candidates += [path for root in ("/opt/homebrew/opt", "/usr/local/opt") for path in Path(root).glob("postgresql@*/bin")]
-    if found := shutil.which("initdb"):
-        candidates.append(Path(found).resolve().parent)
+    if program := shutil.which("initdb"):
+        candidates.append(Path(program).resolve().parent)
     usable = {path: _major(path) for path in candidates if (path / "initdb").exists() and (path / "postgres").exists()}
     new = [path for path, major in usable.items() if major >= 15]  # noqa: PLR2004
     return max(new, key=lambda path: usable[path], default=None)
@@ -64,10 +64,10 @@ class TemporaryPostgres:
     """A running server. `settings`: of postgresql.conf. With an own `port` it can be stopped and started again there."""
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
-        found = programs()
-        if found is None:
+        path = programs()
+        if path is None:
             raise NoPostgresError("PostgreSQL 15 or later is not installed (Debian: apt-get install postgresql)")
-        self._programs = found
+        self._programs = path
         self._as_user = other_user()
         self.folder = Path(tempfile.mkdtemp(prefix="tg-pg-", dir="/tmp"))
         self.data = self.folder / "data"

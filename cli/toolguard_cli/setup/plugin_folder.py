@@ -170,5 +170,5 @@ def plugin_id(path: Path) -> str:
         value = json.loads(atomic.read_bounded(path / MANIFEST, MAX_MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):
         return ""
-    found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    name = value.get("id") if isinstance(value, dict) else None
+    return name if isinstance(name, str) else ""

@@ -31,12 +31,12 @@ def usage_settings(places: Places) -> tuple[MetricsConfig, list[SpendingLimit]]:
     value = gateway_stores.entry(places)
     known = value if isinstance(value, dict) else {}
     try:
-        found = parse({name: known[name] for name in ("metrics", "limits") if name in known})
+        config = parse({name: known[name] for name in ("metrics", "limits") if name in known})
     except msgspec.ValidationError as error:
         raise UserError(
             f"{'.'.join(gateway_stores.ENTRY)} in {places.config}: {error}", "fix that setting, then try again"
         ) from error
-    return msgspec.structs.replace(found.metrics, enabled=found.is_measured), found.limits
+    return msgspec.structs.replace(config.metrics, enabled=config.is_measured), config.limits
 
 
 def switch(places: Places) -> str:

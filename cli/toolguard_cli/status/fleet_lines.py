@@ -22,17 +22,17 @@ def lines(places: Places, config: FleetConfig) -> list[Line]:
     if not config.enabled:
         return []
     status = fleet_state.load(places.state_dir).status
-    found = []
+    rows = []
     if why := FleetSwitch(config, status).why():
-        found += [
+        rows += [
             Line("warn", printable.plain(f"no tool call runs: {why}")),
             Line("next", "an admin of the fleet can allow calls again: toolguard fleet kill-switch off"),
         ]
     may_be_writable = config.trust_writable or not _is_gateways_user(places)  # else it would be about somebody else
     if problem := trust_root.problem(Path(config.trust), may_be_writable=may_be_writable):
-        found.append(Line("error", printable.plain(f"held calls are blocked: {problem}")))
-    found.append(_contact(config, status.contact, status.error))
-    return [*found, *_policy(places, config, status.policy_error)]
+        rows.append(Line("error", printable.plain(f"held calls are blocked: {problem}")))
+    rows.append(_contact(config, status.contact, status.error))
+    return [*rows, *_policy(places, config, status.policy_error)]
 
 
 def data(places: Places, config: FleetConfig) -> dict[str, Any] | None:
@@ -41,7 +41,7 @@ def data(places: Places, config: FleetConfig) -> dict[str, Any] | None:
         return None
     status = fleet_state.load(places.state_dir).status
     kept, _ = _kept(places, config)
-    found = {
+    answer = {
         "team": config.team,
         "contact": status.contact,
         "killSwitch": {"on": status.kill, "team": status.kill_team, "why": status.kill_why, "by": status.kill_by},
@@ -50,7 +50,7 @@ def data(places: Places, config: FleetConfig) -> dict[str, Any] | None:
         "policyError": status.policy_error,
         "error": status.error,
     }
-    return dated(found, "contact")
+    return dated(answer, "contact")
 
 
 def _is_gateways_user(places: Places) -> bool:
@@ -74,9 +74,9 @@ def _policy(places: Places, config: FleetConfig, refused: str) -> list[Line]:
     kept, wrong = _kept(places, config)
     if wrong:
         return [Line("error", printable.plain(f"the fleet's policy here cannot be verified: {wrong}"))]
-    found = [Line("warn", printable.plain(f"this gateway rejects the policy in the fleet's database: {refused}"))]
+    rows = [Line("warn", printable.plain(f"this gateway rejects the policy in the fleet's database: {refused}"))]
     version = f"version {kept.policy.version}, signed by {kept.signer}" if kept else "none: one approval is enough"
-    return [*(found if refused else []), Line("info", printable.plain(f"the fleet's policy in force: {version}"))]
+    return [*(rows if refused else []), Line("info", printable.plain(f"the fleet's policy in force: {version}"))]
 
 
 def _kept(places: Places, config: FleetConfig) -> tuple[SignedPolicy | None, str]:

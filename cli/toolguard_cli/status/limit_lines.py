@@ -52,25 +52,23 @@ def look(places: Places) -> LimitsView:
 
 def table(view: LimitsView) -> list[Line]:
     """All limits, then what has to be known about them."""
-    rows = [(each.words, _used(each), f"{each.share:.0%}", _forecast(each), STATES[each.state]) for each in view.uses]
+    rows = [(use.words, _used(use), f"{use.share:.0%}", _forecast(use), STATES[use.state]) for use in view.uses]
     lines = [*tables.table(HEAD, rows), *_unpriced(view)]
-    reached = (each for each in view.uses if each.state == "reached")
-    lines += [Line("next", printable.plain(f"{each.raise_command} raises the limit of {each.words}")) for each in reached]
+    reached = (use for use in view.uses if use.state == "reached")
+    lines += [Line("next", printable.plain(f"{use.raise_command} raises the limit of {use.words}")) for use in reached]
     return lines
 
 
 def lines(view: LimitsView) -> list[Line]:
     """One line for each limit that is near or reached, and one for the others."""
-    urgent = [each for each in view.uses if each.state != "free"]
-    found = [
-        Line("warn", printable.plain(f"limit of {each.words}: {_used(each)} used, {STATES[each.state]} (toolguard limits)"))
-        for each in urgent
+    urgent = [use for use in view.uses if use.state != "free"]
+    rows = [
+        Line("warn", printable.plain(f"limit of {use.words}: {_used(use)} used, {STATES[use.state]} (toolguard limits)"))
+        for use in urgent
     ]
     if free := len(view.uses) - len(urgent):
-        found.append(
-            Line("info", f"{free} limit{'' if free == 1 else 's'} on cost and tokens, below 80% (toolguard limits)")
-        )
-    return [*found, *_unpriced(view)]
+        rows.append(Line("info", f"{free} limit{'' if free == 1 else 's'} on cost and tokens, below 80% (toolguard limits)"))
+    return [*rows, *_unpriced(view)]
 
 
 def forecast_lines(view: LimitsView) -> list[Line]:
@@ -83,23 +81,23 @@ def forecast_lines(view: LimitsView) -> list[Line]:
 
 def data(view: LimitsView) -> dict[str, Any]:
     forecast = None if view.forecast is None else msgspec.to_builtins(view.forecast)
-    return {"limits": [msgspec.to_builtins(each) for each in view.uses], "forecast": forecast}
+    return {"limits": [msgspec.to_builtins(use) for use in view.uses], "forecast": forecast}
 
 
-def _used(each: CapUse) -> str:
-    session = f" in {each.session}" if each.session else ""
-    return f"{_amount(each, each.used)}{session}"
+def _used(use: CapUse) -> str:
+    session = f" in {use.session}" if use.session else ""
+    return f"{_amount(use, use.used)}{session}"
 
 
-def _forecast(each: CapUse) -> str:
-    if each.forecast is None:
+def _forecast(use: CapUse) -> str:
+    if use.forecast is None:
         return ""
-    due = f", reached {datetime.fromtimestamp(each.due / 1000, UTC):%m-%d %H:%M} UTC" if each.due else ""
-    return f"about {_amount(each, each.forecast)} by the end of the {each.per}{due}"
+    due = f", reached {datetime.fromtimestamp(use.due / 1000, UTC):%m-%d %H:%M} UTC" if use.due else ""
+    return f"about {_amount(use, use.forecast)} by the end of the {use.per}{due}"
 
 
-def _amount(each: CapUse, amount: float) -> str:
-    return shown(amount, "usd" if each.unit == "usd" else "tokens")
+def _amount(use: CapUse, amount: float) -> str:
+    return shown(amount, "usd" if use.unit == "usd" else "tokens")
 
 
 def _end(of: PeriodForecast, name: str) -> str:
@@ -108,7 +106,7 @@ def _end(of: PeriodForecast, name: str) -> str:
 
 
 def _unpriced(view: LimitsView) -> list[Line]:
-    models = sorted({model for each in view.uses for model in each.unpriced})
+    models = sorted({model for use in view.uses for model in use.unpriced})
     if not models:
         return []
     text = (

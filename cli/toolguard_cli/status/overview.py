@@ -74,7 +74,7 @@ def look(places: Places, now: float) -> StatusOverview:
     failing: list[TargetHealth] = []
     try:
         with gateway_stores.user_errors(), closing(stores.notifications(places.state_dir)) as outbox:
-            failing = [each for each in outbox.health() if each.error or each.lost]
+            failing = [health for health in outbox.health() if health.error or health.lost]
     except UserError as error:
         damaged.append((error.message, error.fix))
     return StatusOverview(
@@ -113,65 +113,67 @@ def _event(line: bytes, since: str) -> str:
     return printable.cut(str(value.get("event", "")), 20) if str(value.get("time", "")) >= since else ""
 
 
-def data(found: StatusOverview) -> dict[str, Any]:
-    pending = [entry for entry in found.waiting if entry.status == "pending"]
-    lapsed = [entry for entry in found.missed if is_lapsed(entry)]
+def data(overview: StatusOverview) -> dict[str, Any]:
+    pending = [entry for entry in overview.waiting if entry.status == "pending"]
+    lapsed = [entry for entry in overview.missed if is_lapsed(entry)]
     return {
         "pending": len(pending),
-        "approvedUnused": len(found.waiting) - len(pending),
+        "approvedUnused": len(overview.waiting) - len(pending),
         "oldest": pending[0].nonce if pending else None,
-        "missed": len(found.missed) - len(lapsed),
+        "missed": len(overview.missed) - len(lapsed),
         "lapsed": len(lapsed),
-        "grants": found.grants,
-        "sessionGrants": found.sessions,
-        "damaged": [message for message, _ in found.damaged],
-        "auditToday": found.today,
-        "notificationsFailing": [each.target for each in found.failing],
+        "grants": overview.grants,
+        "sessionGrants": overview.sessions,
+        "damaged": [message for message, _ in overview.damaged],
+        "auditToday": overview.today,
+        "notificationsFailing": [health.target for health in overview.failing],
     }
 
 
-def lines(found: StatusOverview) -> list[Line]:
-    shown = [] if _waiting(found) else [Line("info", "no call is waiting for approval")]
-    if found.grants:
-        shown.append(Line("info", f"{found.grants} grant{'' if found.grants == 1 else 's'} in force (toolguard grants)"))
-    if found.sessions:
-        one = found.sessions == 1
-        text = f"{found.sessions} answer{'' if one else 's'} for the rest of a session in force (toolguard grants)"
+def lines(overview: StatusOverview) -> list[Line]:
+    shown = [] if _waiting(overview) else [Line("info", "no call is waiting for approval")]
+    if overview.grants:
+        shown.append(
+            Line("info", f"{overview.grants} grant{'' if overview.grants == 1 else 's'} in force (toolguard grants)")
+        )
+    if overview.sessions:
+        one = overview.sessions == 1
+        text = f"{overview.sessions} answer{'' if one else 's'} for the rest of a session in force (toolguard grants)"
         shown.append(Line("info", text))
-    if found.today:
-        events = ", ".join(f"{event} {count}" for event, count in found.today.items())
+    if overview.today:
+        events = ", ".join(f"{event} {count}" for event, count in overview.today.items())
         shown.append(Line("info", f"audit log today: {events}"))
-    for each in found.failing:
-        why = f"failing: {printable.plain(each.error)}" if each.error else f"{each.lost} were not delivered"
-        shown.append(Line("warn", f"notifications to {printable.plain(each.target)}: {why} (toolguard notify status)"))
-    for message, fix in found.damaged:
+    for health in overview.failing:
+        why = f"failing: {printable.plain(health.error)}" if health.error else f"{health.lost} were not delivered"
+        shown.append(Line("warn", f"notifications to {printable.plain(health.target)}: {why} (toolguard notify status)"))
+    for message, fix in overview.damaged:
         shown += [Line("error", message), Line("info", f"-> {fix}")]
     return shown
 
 
-def first_lines(found: StatusOverview) -> list[Line]:
+def first_lines(overview: StatusOverview) -> list[Line]:
     """What waits for an answer, and what nobody answered in the last day."""
-    return [*_waiting(found), *_missed(found)]
+    return [*_waiting(overview), *_missed(overview)]
 
 
-def _missed(found: StatusOverview) -> list[Line]:
-    lapsed = [entry for entry in found.missed if is_lapsed(entry)]
-    unanswered = [entry for entry in found.missed if not is_lapsed(entry)]
+def _missed(overview: StatusOverview) -> list[Line]:
+    lapsed = [entry for entry in overview.missed if is_lapsed(entry)]
+    unanswered = [entry for entry in overview.missed if not is_lapsed(entry)]
     return [
         *_of_last_day(unanswered, "1 call expired", f"{len(unanswered)} calls expired", "unanswered"),
         *_of_last_day(lapsed, "1 approval lapsed", f"{len(lapsed)} approvals lapsed", "unused"),
     ]
 
 
-def _of_last_day(found: list[HeldCall], one: str, many: str, how: str) -> list[Line]:
-    if not found:
+def _of_last_day(calls: list[HeldCall], one: str, many: str, how: str) -> list[Line]:
+    if not calls:
         return []
-    text = f"{many if len(found) > 1 else one} {how} in the last 24 hours; the latest is {found[0].nonce}"
+    text = f"{many if len(calls) > 1 else one} {how} in the last 24 hours; the latest is {calls[0].nonce}"
     return [Line("warn", f"{text} (toolguard pending --missed)")]
 
 
-def _waiting(found: StatusOverview) -> list[Line]:
-    pending = [entry for entry in found.waiting if entry.status == "pending"]
+def _waiting(overview: StatusOverview) -> list[Line]:
+    pending = [entry for entry in overview.waiting if entry.status == "pending"]
     if not pending:
         return []
     many = f"{len(pending)} calls are waiting" if len(pending) > 1 else "1 call is waiting"

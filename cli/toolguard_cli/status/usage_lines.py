@@ -52,33 +52,33 @@ def look(places: Places) -> Metered:
         return Metered(config.enabled, path, problem=(error.message, error.fix))
 
 
-def lines(found: Metered) -> list[Line]:
-    if found.problem[0]:
-        return [Line("error", found.problem[0]), Line("info", f"-> {found.problem[1]}")]
+def lines(metered: Metered) -> list[Line]:
+    if metered.problem[0]:
+        return [Line("error", metered.problem[0]), Line("info", f"-> {metered.problem[1]}")]
     shown = []
-    if found.today is not None and found.week is not None:
-        today, week = cost_format.words(found.today), cost_format.words(found.week)
-        shown.append(Line("info", f"usage {_day(found.begins)}: {today}; in the last 7 days: {week} (toolguard usage)"))
-    elif found.recording:
+    if metered.today is not None and metered.week is not None:
+        today, week = cost_format.words(metered.today), cost_format.words(metered.week)
+        shown.append(Line("info", f"usage {_day(metered.begins)}: {today}; in the last 7 days: {week} (toolguard usage)"))
+    elif metered.recording:
         shown.append(Line("info", "usage: no model call has been recorded yet"))
-    if found.path is not None and not found.recording:
+    if metered.path is not None and not metered.recording:
         shown.append(Line("info", "metrics are disabled: nothing new is recorded (metrics.enabled)"))
-    if found.url:
-        shown.append(Line("ok", f"the dashboard is at {printable.plain(found.url)} (toolguard dashboard --open)"))
-    elif found.recording:
+    if metered.url:
+        shown.append(Line("ok", f"the dashboard is at {printable.plain(metered.url)} (toolguard dashboard --open)"))
+    elif metered.recording:
         shown.append(Line("info", "no dashboard is running; toolguard dashboard --open starts one"))
     return shown
 
 
-def data(found: Metered) -> dict[str, Any]:
+def data(metered: Metered) -> dict[str, Any]:
     usage = {
-        "recording": found.recording,
-        "path": None if found.path is None else str(found.path),
-        "today": msgspec.to_builtins(found.today),
-        "week": msgspec.to_builtins(found.week),
-        "problem": found.problem[0],
+        "recording": metered.recording,
+        "path": None if metered.path is None else str(metered.path),
+        "today": msgspec.to_builtins(metered.today),
+        "week": msgspec.to_builtins(metered.week),
+        "problem": metered.problem[0],
     }
-    return {"usage": usage, "dashboard": found.url or None}
+    return {"usage": usage, "dashboard": metered.url or None}
 
 
 def _day(begins: float) -> str:
@@ -110,5 +110,5 @@ def _url(path: Path) -> str:
         return ""
     from toolguard_cli.dashboard import discovery  # noqa: PLC0415 - as above
 
-    found = discovery.running(path)
-    return found.url if found else ""
+    running = discovery.running(path)
+    return running.url if running else ""

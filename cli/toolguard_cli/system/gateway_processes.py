@@ -47,11 +47,11 @@ class GatewayProcess:
 
     def on_port(self, port: int) -> GatewayProcess:
         """The same one with this port as its own, if it listens there."""
-        found = next((each for each in self.others if each.endswith(f":{port}")), "")
-        if not found or self.address.endswith(f":{port}"):
+        address = next((other for other in self.others if other.endswith(f":{port}")), "")
+        if not address or self.address.endswith(f":{port}"):
             return self
-        rest = (self.address, *(each for each in self.others if each != found))
-        return replace(self, address=found, others=rest)
+        rest = (self.address, *(other for other in self.others if other != address))
+        return replace(self, address=address, others=rest)
 
     def __str__(self) -> str:
         return f"on {self.address}" if self.address else f"of process {self.pid}"
@@ -79,26 +79,26 @@ class ThisMachine:
     def gateways(self) -> list[GatewayProcess]:
         import psutil  # noqa: PLC0415 - takes 15 ms
 
-        found = []
+        processes = []
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):  # it has ended
                 title = Path((process.cmdline() or [""])[0]).name
                 if title.startswith(TITLE) or (title == SHORT_TITLE and self._answers(process)):
-                    found.append(_described(process))
-        return found
+                    processes.append(_described(process))
+        return processes
 
     def _answers(self, process: psutil.Process) -> bool:
-        ports = [int(each.rpartition(":")[2]) for each in _addresses(process)[:MAX_ASKED]]
+        ports = [int(address.rpartition(":")[2]) for address in _addresses(process)[:MAX_ASKED]]
         return any(self.answer(port, tls=False) == "gateway" for port in ports)
 
     def engine(self, pid: int) -> EngineProcess | None:
         import psutil  # noqa: PLC0415 - as above
 
         try:
-            found = psutil.Process(pid)
-            works = found.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD, psutil.STATUS_STOPPED)
-            parents = tuple(each.pid for each in found.parents())
-            return EngineProcess(parents, found.create_time(), works and ENGINE in " ".join(found.cmdline()))
+            process = psutil.Process(pid)
+            works = process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD, psutil.STATUS_STOPPED)
+            parents = tuple(parent.pid for parent in process.parents())
+            return EngineProcess(parents, process.create_time(), works and ENGINE in " ".join(process.cmdline()))
         except (psutil.Error, OSError, ValueError, OverflowError):
             return None
 
@@ -109,14 +109,14 @@ class ThisMachine:
             connection = HTTPConnection(HOST, port, timeout=LIMIT_SECONDS)
         try:
             connection.request("GET", LIVE)
-            found = json.loads(connection.getresponse().read(MAX_ANSWER))
+            parsed = json.loads(connection.getresponse().read(MAX_ANSWER))
         except ConnectionRefusedError:
             return "nothing"
         except (OSError, HTTPException, ValueError, RecursionError):
             return "other"
         finally:
             connection.close()
-        return "gateway" if isinstance(found, dict) and found.get("ok") is True and "status" in found else "other"
+        return "gateway" if isinstance(parsed, dict) and parsed.get("ok") is True and "status" in parsed else "other"
 
     def owner(self, port: int) -> str:
         return tcp_ports.owner(port)
@@ -139,12 +139,14 @@ def _addresses(process: psutil.Process) -> list[str]:
     """Where it listens, one address for each port. The lowest is usually the gateway's own; loopback is preferred."""
     import psutil  # noqa: PLC0415 - as above
 
-    found: list[tuple[str, int]] = []
+    addresses: list[tuple[str, int]] = []
     with suppress(psutil.Error, OSError):  # another user's process
         opened = process.net_connections("tcp")
-        found = [(each.laddr.ip, each.laddr.port) for each in opened if each.status == psutil.CONN_LISTEN]
+        addresses = [
+            (connection.laddr.ip, connection.laddr.port) for connection in opened if connection.status == psutil.CONN_LISTEN
+        ]
     preferred: dict[int, str] = {}
-    for ip, port in sorted(found, key=lambda each: (each[1], each[0] != HOST)):
+    for ip, port in sorted(addresses, key=lambda address: (address[1], address[0] != HOST)):
         host = {"0.0.0.0": HOST, "::": HOST, "::1": "[::1]"}.get(ip, ip)  # noqa: S104 - not bound here
         preferred.setdefault(port, f"{host}:{port}")
     return list(preferred.values())
@@ -155,7 +157,7 @@ def _state_dir(process: psutil.Process) -> Path | None:
     import psutil  # noqa: PLC0415 - as above
 
     with suppress(psutil.Error, OSError):
-        opened = (Path(each.path) for each in process.open_files())
+        opened = (Path(file.path) for file in process.open_files())
         if database := next((path for path in opened if path.parts[-2:] == DATABASE.parts), None):
             return database.parent.parent
     with suppress(psutil.Error, OSError):

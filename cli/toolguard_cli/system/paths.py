@@ -61,9 +61,9 @@ def find(state_dir: Path | None, config: Path | None, env: Mapping[str, str] = o
         folders = [state] if ours else [state, *usual]
         known = [folder / name for folder in folders for name in CONFIG_NAMES]
         file = next((place for place in known if place.exists()), state / CONFIG_NAMES[0])
-    found = _absolute(file, home)
-    given = (*(("--state-dir", str(state)) if state_dir else ()), *(("--config", str(found)) if config else ()))
-    return Places(state, found, given)
+    path = _absolute(file, home)
+    given = (*(("--state-dir", str(state)) if state_dir else ()), *(("--config", str(path)) if config else ()))
+    return Places(state, path, given)
 
 
 def _absolute(path: Path, home: Path) -> Path:
@@ -84,8 +84,8 @@ def _named(env: Mapping[str, str], *names: str) -> Path | None:
 
 def tool_python(home: Path) -> str:
     """The Python of toolguard that uv or pipx installed; empty if neither did."""
-    found = (home / place / file_names.PROJECT / "bin" / "python" for place in TOOLS)
-    return next((str(python) for python in found if python.exists()), "")
+    paths = (home / place / file_names.PROJECT / "bin" / "python" for place in TOOLS)
+    return next((str(python) for python in paths if python.exists()), "")
 
 
 def plugin_source() -> Path:

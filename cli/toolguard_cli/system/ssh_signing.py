@@ -51,9 +51,9 @@ def candidates(allowed: Path, chosen: str, env: Mapping[str, str] | None = None)
     blobs = _blobs(_text(allowed))
     own, trouble = _of_agent(env)
     own += list(_of_files(Path(env.get("HOME") or "~").expanduser() / ".ssh"))
-    found = [key for key in own if _is_allowed(key.public, blobs)]
-    if found:
-        return found[:MAX_KEYS]
+    usable = [key for key in own if _is_allowed(key.public, blobs)]
+    if usable:
+        return usable[:MAX_KEYS]
     if own:
         raise UserError(f"none of your SSH keys is allowed to sign ({allowed} does not name one)", _HOW)
     raise UserError(f"there is no SSH key to sign with{trouble}", f"ssh-add adds one to your agent; {_HOW}")
@@ -198,7 +198,7 @@ def _is_allowed(public: str, allowed: Sequence[bytes]) -> bool:
     kind, _, rest = public.partition(" ")
     blob = _decoded(rest.split()[0]) if rest.split() else b""
     if kind.endswith(_CERTIFICATE):
-        return any(each in blob for each in allowed)
+        return any(signer in blob for signer in allowed)
     return bool(blob) and blob in allowed
 
 

@@ -17,8 +17,8 @@ MAX_PORT = 65_535
 def of_gateway(written: object, env: Mapping[str, str]) -> int:
     """The gateway's port. `written`: its setting `gateway.port`."""
     named = env.get(GATEWAY_VARIABLE, "")
-    found = int(named) if named.isdecimal() and len(named) <= len(str(MAX_PORT)) else written
-    return found if is_port(found) else USUAL_GATEWAY
+    port = int(named) if named.isdecimal() and len(named) <= len(str(MAX_PORT)) else written
+    return port if is_port(port) else USUAL_GATEWAY
 
 
 def is_port(value: object) -> TypeGuard[int]:
@@ -54,8 +54,8 @@ def listeners(number: int) -> Iterator[tuple[int, str]]:
 
     for process in psutil.process_iter():
         with suppress(psutil.Error):  # another user's process, or one that has ended
-            opened = [each for each in process.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
-            if any(each.laddr.port == number for each in opened):
+            opened = [connection for connection in process.net_connections("tcp") if connection.status == psutil.CONN_LISTEN]
+            if any(connection.laddr.port == number for connection in opened):
                 yield process.pid, " ".join(process.cmdline())
 
 

@@ -16,13 +16,13 @@ MOST = 100 * 365 * _UNITS["d"]
 
 def milliseconds(text: str) -> int | None:
     """The length of a duration; None if the text is none, or longer than a century."""
-    found = _SPAN.fullmatch(text.strip().lower())
-    total = sum(int(number) * _UNITS[unit] for unit, number in found.groupdict("0").items()) if found else 0
-    return total if found and any(found.groups()) and total <= MOST else None
+    match = _SPAN.fullmatch(text.strip().lower())
+    total = sum(int(number) * _UNITS[unit] for unit, number in match.groupdict("0").items()) if match else 0
+    return total if match and any(match.groups()) and total <= MOST else None
 
 
 def seconds(text: str, option: str) -> int:
     """The length of an option's duration in whole seconds. Raises `WrongOptionError`."""
-    if not (found := (milliseconds(text) or 0) // 1000):
+    if not (span := (milliseconds(text) or 0) // 1000):
         raise WrongOptionError(f"{option} {printable.cut(text, 40)!r} is not a duration", f"write it like {SPELLED}")
-    return found
+    return span

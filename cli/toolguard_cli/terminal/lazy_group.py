@@ -58,7 +58,7 @@ class LazyGroup(TyperGroup):
         """Completes without importing the commands, because this runs on every Tab."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        return [Offered(name, each.summary) for name, each in self.table.items() if name.startswith(incomplete)]
+        return [Offered(name, command.summary) for name, command in self.table.items() if name.startswith(incomplete)]
 
 
 class _Commands(Mapping[str, Any]):

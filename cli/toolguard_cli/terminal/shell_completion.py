@@ -71,13 +71,13 @@ def register() -> None:
     completion.completion_init()  # type: ignore[attr-defined]
 
 
-def offering(found: Callable[[Any], Iterable[tuple[str, str]]]) -> Callable[[typer.Context, str], list[tuple[str, str]]]:
+def offering(offers: Callable[[Any], Iterable[tuple[str, str]]]) -> Callable[[typer.Context, str], list[tuple[str, str]]]:
     """What an argument offers: names, each with a description, from a function of the options typed so far. An error
     offers nothing, because its message would end up in the command line."""
 
     def offered(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
         with suppress(Exception):
-            pairs = [(name, _harmless(text)) for name, text in found(ctx.params) if name.startswith(incomplete)]
+            pairs = [(name, _harmless(text)) for name, text in offers(ctx.params) if name.startswith(incomplete)]
             return [pair for pair in pairs if not _HARMFUL.search(pair[0])][:MOST]
         return []
 

@@ -53,12 +53,12 @@ def findings(
     OpenClaw does not validate a config that is missing or has an unreadable include.
     """
     subject = ConfigSubject(tree, places, env)
-    found = [each for check in checks for each in check(subject)]
+    problems = [finding for check in checks for finding in check(subject)]
     if openclaw and can_be_asked(tree):
-        found = _merged(found, openclaw_check.ask(tree, places, openclaw, env), subject)
+        problems = _merged(problems, openclaw_check.ask(tree, places, openclaw, env), subject)
     else:
-        found += [*entry_settings.knows_its_variables(subject), *pluginids.are_there(subject)]
-    return sorted(dict.fromkeys(found), key=lambda each: LEVELS.index(each.level))
+        problems += [*entry_settings.knows_its_variables(subject), *pluginids.are_there(subject)]
+    return sorted(dict.fromkeys(problems), key=lambda finding: LEVELS.index(finding.level))
 
 
 def can_be_asked(tree: ConfigTree) -> bool:
@@ -66,17 +66,19 @@ def can_be_asked(tree: ConfigTree) -> bool:
     return (tree.exists or tree.main.text != config_file.EMPTY) and not tree.problems
 
 
-def errors(found: Sequence[ConfigFinding]) -> list[ConfigFinding]:
-    return [each for each in found if each.level == "error"]
+def errors(problems: Sequence[ConfigFinding]) -> list[ConfigFinding]:
+    return [finding for finding in problems if finding.level == "error"]
 
 
-def _merged(found: Sequence[ConfigFinding], theirs: Sequence[ConfigFinding], subject: ConfigSubject) -> list[ConfigFinding]:
+def _merged(
+    problems: Sequence[ConfigFinding], theirs: Sequence[ConfigFinding], subject: ConfigSubject
+) -> list[ConfigFinding]:
     """Each problem once: our finding if it is as severe, because its fix is more specific; else OpenClaw's, with our fix."""
-    their_errors = {each.path for each in theirs if each.level == "error"}
-    lighter = {ours.path: ours for ours in found if ours.level == "warn" and ours.path in their_errors}
-    kept = [ours for ours in found if ours not in lighter.values()]
-    fresh = [each for each in theirs if not any(_covers(ours, each) for ours in kept)]
-    return [*kept, *(_advised(each, lighter.get(each.path), subject) for each in fresh)]
+    their_errors = {finding.path for finding in theirs if finding.level == "error"}
+    lighter = {ours.path: ours for ours in problems if ours.level == "warn" and ours.path in their_errors}
+    kept = [ours for ours in problems if ours not in lighter.values()]
+    fresh = [finding for finding in theirs if not any(_covers(ours, finding) for ours in kept)]
+    return [*kept, *(_advised(finding, lighter.get(finding.path), subject) for finding in fresh)]
 
 
 def _covers(ours: ConfigFinding, other: ConfigFinding) -> bool:

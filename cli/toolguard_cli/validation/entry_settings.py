@@ -73,12 +73,12 @@ def fits(subject: ConfigSubject) -> Iterator[ConfigFinding]:
     if subject.tree.part(OWN) is None:
         return
     schema = plugin_manifest.config_schema()
-    found = list(schema_check.misfits(subject.own, schema))
-    for misfit in found:
+    misfits = list(schema_check.misfits(subject.own, schema))
+    for misfit in misfits:
         if not _is_undecided(misfit, subject.written, schema, subject.env):
             text = _text(misfit, subject.written, schema)
             yield finding(subject.tree, (*OWN, *misfit.steps), "error", text, _fix(subject, misfit))
-    if not found:
+    if not misfits:
         yield from _as_the_engine_reads(subject)
 
 
@@ -95,12 +95,12 @@ def _is_text(misfit: schema_check.Misfit, schema: dict[str, Any]) -> bool:
 def _text(misfit: schema_check.Misfit, written: Any, schema: dict[str, Any]) -> str:
     value = value_at(written, misfit.steps)
     variables = env_vars.NAME.finditer(value) if isinstance(value, str) and not _is_text(misfit, schema) else ()
-    filled = not misfit.unknown and any(not found[1] for found in variables)
+    filled = not misfit.unknown and any(not variable[1] for variable in variables)
     return f"{misfit.text}; the value of a variable is always a string" if filled else misfit.text
 
 
 def _removal(subject: ConfigSubject, steps: Steps) -> str:
-    replaced = {plugin for each in migrations() for plugin in each.ids}
+    replaced = {plugin for migration in migrations() for plugin in migration.ids}
     if steps[: len(ENTRIES)] == ENTRIES and steps[len(ENTRIES)] in replaced:
         return subject.command("migrate")
     return subject.command("config", "unset", name(steps))

@@ -28,7 +28,7 @@ MAX_NAMED = 10
 
 def are_known(subject: ConfigSubject) -> Iterator[ConfigFinding]:
     there = {PLUGIN_ID, *_there(subject)}
-    replaced = {plugin: each for each in migrations() for plugin in each.ids}
+    replaced = {plugin: migration for migration in migrations() for plugin in migration.ids}
     for steps, plugin in _named(subject):
         if plugin in replaced:
             if steps[:2] == SLOTS:
@@ -42,7 +42,7 @@ def are_known(subject: ConfigSubject) -> Iterator[ConfigFinding]:
 
 def are_there(subject: ConfigSubject) -> Iterator[ConfigFinding]:
     """Plugins that only OpenClaw can verify, because it bundles many; only used if OpenClaw does not validate the config."""
-    there = {PLUGIN_ID, *_there(subject)} | {plugin for each in migrations() for plugin in each.ids}
+    there = {PLUGIN_ID, *_there(subject)} | {plugin for migration in migrations() for plugin in migration.ids}
     unknown = list(dict.fromkeys(plugin for _, plugin in _named(subject) if plugin not in there))
     if unknown:
         more = f" and {len(unknown) - MAX_NAMED} more" if len(unknown) > MAX_NAMED else ""

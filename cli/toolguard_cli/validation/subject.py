@@ -65,7 +65,7 @@ DEFAULTS: dict[str, Any] = msgspec.to_builtins(settings.Config())
 
 
 def first_of(values: tuple[Any, ...], steps: Steps) -> Any:
-    return next((found for value in values if (found := value_at(value, steps)) is not None), None)
+    return next((item for value in values if (item := value_at(value, steps)) is not None), None)
 
 
 def value_at(value: Any, steps: Steps) -> Any:

@@ -75,28 +75,28 @@ class AuditReader:
     def at(self, seq: int) -> ChainLine | None:
         """The line with this number, if the log has it; the newest one where there are several."""
         for path in reversed(self._log.files()):
-            mark, found = b'{"seq":%d,' % seq, None
+            mark, line_found = b'{"seq":%d,' % seq, None
             for _, line in _whole_lines(path, 0):
                 if line.startswith(mark):
-                    found = parsed(line) or found
-            if found:
-                return found
+                    line_found = parsed(line) or line_found
+            if line_found:
+                return line_found
         return None
 
     def until(self, seq: int, rows: int, size: int) -> list[ChainLine]:
         """Returns at most this many lines and bytes, each linked to the next, of which the last has this number; empty if
         the log does not have it."""
-        found: deque[ChainLine] = deque()
+        lines: deque[ChainLine] = deque()
         for line in self._lines():
             if line.seq > seq:
                 break
-            if found and line.prev != found[-1].hash:
-                found.clear()
-            found.append(line)
+            if lines and line.prev != lines[-1].hash:
+                lines.clear()
+            lines.append(line)
             size -= len(line.data)
-            while len(found) > 1 and (len(found) > rows or size < 0):
-                size += len(found.popleft().data)
-        return list(found) if found and found[-1].seq == seq else []
+            while len(lines) > 1 and (len(lines) > rows or size < 0):
+                size += len(lines.popleft().data)
+        return list(lines) if lines and lines[-1].seq == seq else []
 
     def after(self, position: Position, rows: int, size: int) -> Batch:
         """Returns at most this many lines and bytes (one line at least) after the position. A gap only if the log was not

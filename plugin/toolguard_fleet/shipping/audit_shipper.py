@@ -79,11 +79,11 @@ class AuditShipper:
         if await asyncio.to_thread(self._reader.first) is None:
             return None
         heads = msgspec.convert(await self._connection.ask(_HEADS), list[Head])
-        found = await asyncio.to_thread(locate, self._reader, heads)
-        if not isinstance(found, Offer):
-            return found
-        lines = found.lines
-        answer = await self._ask(_APPEND, found.chain, lines[0].seq, [line.data for line in lines])
+        position = await asyncio.to_thread(locate, self._reader, heads)
+        if not isinstance(position, Offer):
+            return position
+        lines = position.lines
+        answer = await self._ask(_APPEND, position.chain, lines[0].seq, [line.data for line in lines])
         raise AuditRefused(
             f"the audit log ends at line {lines[-1].seq}, and the fleet has {answer.next - 1} lines of it; if this state"
             " directory was restored from a backup, ask an admin of the fleet"

@@ -41,8 +41,8 @@ def locate(log: AuditReader, heads: list[Head]) -> Position | Offer | None:
     """`heads`: the latest first. None: there is nothing to send, or the log is being rotated. A new chain is a position
     before its first line. Raises `OSError`."""
     parts = log.parts()
-    found = _located(log, heads)
-    return found if log.parts() == parts else None
+    position = _located(log, heads)
+    return position if log.parts() == parts else None
 
 
 def _located(log: AuditReader, heads: list[Head]) -> Position | Offer | None:

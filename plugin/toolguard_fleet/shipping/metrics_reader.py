@@ -64,13 +64,13 @@ class MetricsReader:
             if connection is None:
                 return None
             dirs = (str(self._state_dir), str(self._state_dir.resolve()))
-            found = connection.execute(_GATEWAY, dirs).fetchone()
-            if found is None:
+            gateway = connection.execute(_GATEWAY, dirs).fetchone()
+            if gateway is None:
                 return None
             (created,) = connection.execute(_CREATED).fetchone()
             calls, verdicts = connection.execute(_ENDS).fetchone()
-            name = sha256(f"{created} {found[0]} {dirs[1]}".encode(errors="replace")).hexdigest()[:16]
-            return Stream(name, found[0], calls, verdicts)
+            name = sha256(f"{created} {gateway[0]} {dirs[1]}".encode(errors="replace")).hexdigest()[:16]
+            return Stream(name, gateway[0], calls, verdicts)
 
     def after(self, stream: Stream, calls: int, verdicts: int, most: int) -> Rows:
         """Returns at most so many rows of each kind after these, in order."""
@@ -78,9 +78,9 @@ class MetricsReader:
             if connection is None:
                 return Rows([], [])
             connection.row_factory = sqlite3.Row
-            found = connection.execute(_CALLS, (calls, stream.gateway, most))
+            cursor = connection.execute(_CALLS, (calls, stream.gateway, most))
             others = connection.execute(_VERDICTS, (verdicts, stream.gateway, most))
-            return Rows([_bounded(row) for row in found], [_bounded(row) for row in others])
+            return Rows([_bounded(row) for row in cursor], [_bounded(row) for row in others])
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection | None]:

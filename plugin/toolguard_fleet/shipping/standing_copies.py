@@ -24,7 +24,7 @@ class StandingCopies:
         """The latest standings that differ from what was sent."""
         store = stores.standings(self._state_dir, patient=True)
         try:
-            rows = [_row(each) for each in store.look()[:MOST]]
+            rows = [_row(standing) for standing in store.look()[:MOST]]
         finally:
             store.close()
         return [row for row in rows if self._sent.get(_key(row)) != row]
@@ -35,15 +35,15 @@ class StandingCopies:
         self._sent.update((_key(row), row) for row in rows)
 
 
-def _row(each: Standing) -> Row:
+def _row(standing: Standing) -> Row:
     return {
-        "agent": clean(each.agent),
-        "session": clean(each.session),
-        "trust": each.trust,
-        "spent": each.spent,
-        "warnings": each.seen.warnings,
-        "checkpoints": each.epoch,
-        "touched": int(each.touched * 1000),
+        "agent": clean(standing.agent),
+        "session": clean(standing.session),
+        "trust": standing.trust,
+        "spent": standing.spent,
+        "warnings": standing.seen.warnings,
+        "checkpoints": standing.epoch,
+        "touched": int(standing.touched * 1000),
     }
 
 

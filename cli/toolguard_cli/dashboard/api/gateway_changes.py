@@ -28,7 +28,10 @@ _ONE = f"give exactly one of {', '.join(CHANGES)}"
 
 @agent_requests.refused
 def change(visit: RequestContext, asked: ChangeRequest) -> GatewayStatus:
-    if sum(each is not None for each in (asked.mode, asked.kill_switch, asked.checkpoint, asked.accept)) != 1:
+    if (
+        sum(setting_change is not None for setting_change in (asked.mode, asked.kill_switch, asked.checkpoint, asked.accept))
+        != 1
+    ):
         raise ApiError(422, "values", _ONE)
     places = known_gateways.named(visit, asked.gateway).places
     if asked.mode is not None:
@@ -53,10 +56,10 @@ def _switch(places: Places, why: str, *, on: bool) -> list[Line]:
 def _accept(places: Places, seen: str, why: str) -> list[Line]:
     """Accepts exactly what the page showed; nothing if other settings became weaker since."""
     with gateway_stores.user_errors():
-        found = accepted_view.found(places)
-        if mark(found) != seen:
+        notices = accepted_view.found(places)
+        if mark(notices) != seen:
             raise ApiError(409, "changed", "other settings became weaker in the meantime", "check them again, then accept")
-        accepted_view.accept(places, found, gateway_stores.decision(why, PLACE))
+        accepted_view.accept(places, notices, gateway_stores.decision(why, PLACE))
     return []
 
 

@@ -32,9 +32,11 @@ RECENT_SECONDS = 86_400.0
 
 def state(visit: RequestContext, asked: Query) -> GatewayStatus:
     del asked
-    found, problems = known_gateways.watched(visit)
+    gateways, problems = known_gateways.watched(visit)
     machine = protection.MachineSnapshot()
-    return GatewayStatus(visit.now, __version__, visit.trusted, [_gateway(each, problems, machine) for each in found], [])
+    return GatewayStatus(
+        visit.now, __version__, visit.trusted, [_gateway(gateway, problems, machine) for gateway in gateways], []
+    )
 
 
 def _gateway(watched: WatchedGateway, problems: list[str], machine: MachineView) -> GatewayState:
@@ -62,8 +64,8 @@ def _gateway(watched: WatchedGateway, problems: list[str], machine: MachineView)
         recording=watched.known is not None and config.is_measured,
         mode=config.active_mode,
         kill_switch=thrown,
-        standings=[_standing(each, config) for each in _shown(known, config)],
-        weakened=[_weakened(each) for each in weaker.notices[:MAX_WEAKENED]],
+        standings=[_standing(other_standing, config) for other_standing in _shown(known, config)],
+        weakened=[_weakened(notice) for notice in weaker.notices[:MAX_WEAKENED]],
         weakened_mark=mark(weaker.notices) if weaker.notices else "",
         host=watched.known.host if watched.known else "",
         version=watched.known.version if watched.known else "",
@@ -85,22 +87,22 @@ def _switch(watched: WatchedGateway) -> Switch | None:
 def _shown(known: list[standing.Standing], config: Config) -> list[standing.Standing]:
     """Sessions that need attention, then recently active ones, even with a full budget."""
     first = budgets.worth_a_look(known, config)
-    keys, since = {each.key for each in first}, time.time() - RECENT_SECONDS
-    rest = [each for each in known if each.key not in keys and each.touched > since]
-    return [*first, *sorted(rest, key=lambda each: -each.touched)][:MAX_STANDINGS]
+    keys, since = {other_standing.key for other_standing in first}, time.time() - RECENT_SECONDS
+    rest = [other_standing for other_standing in known if other_standing.key not in keys and other_standing.touched > since]
+    return [*first, *sorted(rest, key=lambda other_standing: -other_standing.touched)][:MAX_STANDINGS]
 
 
-def _standing(each: standing.Standing, config: Config) -> StandingView:
-    own = config.for_agent(each.agent)
+def _standing(state: standing.Standing, config: Config) -> StandingView:
+    own = config.for_agent(state.agent)
     return StandingView(
-        agent=each.agent,
-        session=each.session,
-        spent=each.spent,
-        left=budgets.left(each, config),
+        agent=state.agent,
+        session=state.session,
+        spent=state.spent,
+        left=budgets.left(state, config),
         size=own.budget.size,
-        trust=each.trust,
+        trust=state.trust,
         mode=own.active_budget_mode,
-        signals=[budgets.cause(code, own.budget) for code in each.reported],
-        waits=budgets.waits(each, config),
-        touched=int(each.touched * 1_000),
+        signals=[budgets.cause(code, own.budget) for code in state.reported],
+        waits=budgets.waits(state, config),
+        touched=int(state.touched * 1_000),
     )

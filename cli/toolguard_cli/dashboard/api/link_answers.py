@@ -53,10 +53,10 @@ def _verified(visit: RequestContext, text: str) -> tuple[WatchedGateway, AnswerL
 
 
 def _signer(visit: RequestContext, link: AnswerLink) -> WatchedGateway:
-    for each in known_gateways.watched(visit)[0]:
+    for gateway in known_gateways.watched(visit)[0]:
         with suppress(StoreError, OSError):
-            if link.is_signed(stores.signing_key(each.places.state_dir).known()):
-                return known_gateways.named(visit, each.id)
+            if link.is_signed(stores.signing_key(gateway.places.state_dir).known()):
+                return known_gateways.named(visit, gateway.id)
     raise answer_links.altered()
 
 

@@ -69,10 +69,10 @@ def gateways(visit: RequestContext, asked: Ranged) -> result_types.Gateways:
 
 def gateway(visit: RequestContext, asked: One) -> result_types.GatewayTotals:
     with visit.metrics() as db:
-        found = queries.gateway(db, asked.id, asked.range, visit.now)
-    if found is None:
+        totals = queries.gateway(db, asked.id, asked.range, visit.now)
+    if totals is None:
         raise ApiError(404, "gateway", "no gateway has that name", "/api/gateways lists the known ones")
-    return found
+    return totals
 
 
 def models(visit: RequestContext, asked: Ranged) -> result_types.Models:
@@ -94,5 +94,5 @@ def decisions(visit: RequestContext, asked: DecisionFeed) -> result_types.Decisi
 
 def guard(visit: RequestContext, asked: Of) -> result_types.GuardOverview:
     with visit.metrics() as db:
-        found = queries.guard(db, asked.range, visit.now, asked.gateway)
-    return structs.replace(found, words=code_words.known([*found.codes]))
+        overview = queries.guard(db, asked.range, visit.now, asked.gateway)
+    return structs.replace(overview, words=code_words.known([*overview.codes]))

@@ -25,14 +25,14 @@ MISSED = ("missed", "lapsed")
 def settled(visit: RequestContext, asked: Query) -> SettledCalls:
     """The newest first. Files that cannot be read are reported with the held calls."""
     del asked
-    found, problems = known_gateways.watched(visit)
+    gateways, problems = known_gateways.watched(visit)
     over = list[SettledCall]()
-    for each in found:
+    for gateway in gateways:
         try:
             with gateway_stores.user_errors():
-                over += _of(each, time.time())
+                over += _of(gateway, time.time())
         except (UserError, OSError) as error:
-            problems = [*problems, waiting_calls.described(each, error)]
+            problems = [*problems, waiting_calls.described(gateway, error)]
     newest = sorted(over, key=lambda one: (-one.decided, one.nonce))
     missed = [one for one in newest if one.status in MISSED]
     rest = [one for one in newest if one.status not in MISSED]

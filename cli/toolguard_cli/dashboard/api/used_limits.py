@@ -14,7 +14,7 @@ from toolguard_engine.metrics.queries import spending
 
 def used(visit: RequestContext, asked: Ranged) -> Spending:
     watched, _ = known_gateways.watched(visit)
-    limits = [limit for each in watched for limit in budgets.settings(each.places).limits]
+    limits = [limit for gateway in watched for limit in budgets.settings(gateway.places).limits]
     with visit.metrics() as db:
         whole = queries.overview(db, asked.range, visit.now)
         uses = spending.cap_uses(db, spending_limits.caps(limits), visit.now)

@@ -26,22 +26,22 @@ UNSIGNED = "held calls are not signed by toolguard and are left out; run toolgua
 
 def pending(visit: RequestContext, asked: Query) -> Pending:
     del asked
-    found, problems = known_gateways.watched(visit)
-    return listed(visit, found, problems)
+    gateways, problems = known_gateways.watched(visit)
+    return listed(visit, gateways, problems)
 
 
 def listed(visit: RequestContext, known: list[WatchedGateway], problems: list[str]) -> Pending:
     """Oldest first. `problems`: added to those found here."""
     held, unread, now = list[HeldCallView](), list[str](), time.time()
-    for each in known:
+    for gateway in known:
         try:
             with gateway_stores.user_errors():
-                trusted, others = read(each)
-            held += [view(each, entry) for entry in replies.waiting(trusted, now)]
-            problems = [*problems, *([printable.plain(f"{each.id}: {len(others)} {UNSIGNED}")] if others else [])]
+                trusted, others = read(gateway)
+            held += [view(gateway, entry) for entry in replies.waiting(trusted, now)]
+            problems = [*problems, *([printable.plain(f"{gateway.id}: {len(others)} {UNSIGNED}")] if others else [])]
         except (UserError, OSError) as error:
-            problems = [*problems, described(each, error)]
-            unread.append(each.id)
+            problems = [*problems, described(gateway, error)]
+            unread.append(gateway.id)
     return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems, unread)
 
 

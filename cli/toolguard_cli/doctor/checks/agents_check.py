@@ -23,17 +23,17 @@ def guarded(subject: DoctorSubject) -> Check:
         return Check(ID, "warn", UNREAD, FIX_CONFIG)
     parts = {name: env_vars.filled(subject.get(name), subject.env) for name in PARTS}
     release = host_check.numbers(host_check.known_version(subject))
-    found = agent_runtimes.agents(
+    agents = agent_runtimes.agents(
         agent_runtimes.RuntimeConfig(**parts, release=release, codex_installed=_has_codex(subject))
     )
-    exposed = sorted((each for each in found if each.guards != "guarded"), key=_worst_first)
-    data = {"agents": {each.id: _as_data(each) for each in found}, "guards": _verdict(found)}
+    exposed = sorted((agent for agent in agents if agent.guards != "guarded"), key=_worst_first)
+    data = {"agents": {agent.id: _as_data(agent) for agent in agents}, "guards": _verdict(agents)}
     if not exposed:
         return Check(ID, "ok", "the tools of every agent are guarded", data=data)
-    lines = [f"{printable.plain(each.id)[:64]}: {each.guards} ({_reasons(each)})" for each in exposed[:SHOWN]]
+    lines = [f"{printable.plain(agent.id)[:64]}: {agent.guards} ({_reasons(agent)})" for agent in exposed[:SHOWN]]
     if len(exposed) > SHOWN:
         lines.append(f"and {len(exposed) - SHOWN} more agents")
-    fixes = dict.fromkeys(route.fix for each in exposed for route in _exposed(each))
+    fixes = dict.fromkeys(route.fix for agent in exposed for route in _exposed(agent))
     return Check(ID, "warn", "\n".join(lines), f"{'; '.join(fixes)}; see docs/compatibility.md", data)
 
 
@@ -42,8 +42,8 @@ def _has_codex(subject: DoctorSubject) -> bool:
     state = subject.places.state_dir
     projects = state / "npm" / "projects"
     folders = [state / "extensions" / "codex", state / "npm" / "node_modules" / "@openclaw" / "codex"]
-    listed = [each.name for each in projects.iterdir()] if projects.is_dir() else []
-    return any(each.is_dir() for each in folders) or any(CODEX.search(name) for name in listed)
+    listed = [path.name for path in projects.iterdir()] if projects.is_dir() else []
+    return any(folder.is_dir() for folder in folders) or any(CODEX.search(name) for name in listed)
 
 
 def _worst_first(agent: Agent) -> int:
@@ -62,8 +62,8 @@ def _named(route: Route) -> str:
     return f"{route.role} {printable.cut(route.model, 80)}: " if route.model else ""
 
 
-def _verdict(found: list[Agent]) -> str:
-    grades = {each.guards for each in found}
+def _verdict(agents: list[Agent]) -> str:
+    grades = {agent.guards for agent in agents}
     if grades == {"guarded"}:
         return "yes"
     return "no" if grades == {"not guarded"} else "partly"
@@ -71,7 +71,7 @@ def _verdict(found: list[Agent]) -> str:
 
 def _as_data(agent: Agent) -> dict[str, Any]:
     routes = [
-        {"model": each.model, "role": each.role, "runtime": each.runtime, "guards": each.guards, "why": each.why}
-        for each in agent.routes
+        {"model": route.model, "role": route.role, "runtime": route.runtime, "guards": route.guards, "why": route.why}
+        for route in agent.routes
     ]
     return {"guards": agent.guards, "routes": routes}

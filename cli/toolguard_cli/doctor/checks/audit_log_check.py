@@ -27,25 +27,25 @@ def logged(subject: DoctorSubject) -> Check:
     if stores_check.is_logged(subject) and not stores.signing_key(subject.places.state_dir).path.exists():
         return Check("audit", "warn", "unknown without the key", "fix `key` first")
     try:
-        found = log.verify()
-        gaps = _unexplained(log) if found.gaps else 0
+        verification = log.verify()
+        gaps = _unexplained(log) if verification.gaps else 0
     except signing_key.SigningKeyError:
         return Check("audit", "warn", "unknown without the key", "fix `key` first")
     except (StoreError, OSError) as error:
         place = shown(own_folder(subject.places.state_dir))
         return Check("audit", "error", printable.plain(str(error)), f"check its owner and mode: ls -l {place}")
-    where = f"{found.file} line {found.line}: " if found.line else ""
-    if found.error == audit_log.TORN:
-        text = f"{where}{found.error}, as happens when an engine is killed; the next event repairs it"
+    where = f"{verification.file} line {verification.line}: " if verification.line else ""
+    if verification.error == audit_log.TORN:
+        text = f"{where}{verification.error}, as happens when an engine is killed; the next event repairs it"
         return Check("audit", "warn", text, fix)
-    if found.error == audit_log.UNSIGNED:
-        return Check("audit", "error", f"{where}{found.error}, so lines may be missing", fix)
-    if found.error:
-        return Check("audit", "error", f"{where}{found.error}", _away(subject))
+    if verification.error == audit_log.UNSIGNED:
+        return Check("audit", "error", f"{where}{verification.error}, so lines may be missing", fix)
+    if verification.error:
+        return Check("audit", "error", f"{where}{verification.error}", _away(subject))
     if gaps > 0:
         fix = subject.command("audit", "show", "--event", audit_log.LOST)
         return Check("audit", "warn", f"lines may be missing before a `{audit_log.LOST}` event", fix)
-    return Check("audit", "ok", f"{found.lines} lines, complete", data={"lines": found.lines})
+    return Check("audit", "ok", f"{verification.lines} lines, complete", data={"lines": verification.lines})
 
 
 def _log(subject: DoctorSubject) -> AuditLogStore:

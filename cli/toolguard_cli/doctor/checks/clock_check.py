@@ -26,7 +26,7 @@ FIX = "timedatectl set-ntp true, or set the clock by hand; timedatectl status sh
 def plausible(subject: DoctorSubject) -> Check:
     if not EARLIEST < subject.now < LATEST:
         return Check("clock", "error", f"it shows {printable.moment(subject.now)}: approvals expire too early or never", FIX)
-    what, newest = max(_written(subject), key=lambda each: each[1], default=("", 0.0))
+    what, newest = max(_written(subject), key=lambda dated: dated[1], default=("", 0.0))
     shown = printable.moment(subject.now)
     if newest > subject.now + TOLERANCE:
         return Check(

@@ -32,7 +32,7 @@ def fits(subject: DoctorSubject) -> Check:
     """Toolguard's settings against the schema, which the gateway enforces at its start, and against each other."""
     if subject.config is None:
         return Check("settings", "warn", UNREAD, FIX_CONFIG, {"guards": "unknown"})
-    own = [found for found in _findings(subject) if found.path.startswith(KEYS)]
+    own = [finding for finding in _findings(subject) if finding.path.startswith(KEYS)]
     return _result("settings", own, f"{KEYS} is valid")
 
 
@@ -41,30 +41,30 @@ def whole(subject: DoctorSubject) -> Check:
     if subject.config is None or not subject.config.exists:
         return Check("whole-config", "warn", UNREAD, FIX_CONFIG, {"guards": "unknown"})
     openclaw = () if subject.is_anothers else subject.openclaw
-    others = [found for found in _findings(subject, openclaw) if not _is_reported_elsewhere(found)]
+    others = [finding for finding in _findings(subject, openclaw) if not _is_reported_elsewhere(finding)]
     return _result("whole-config", others, "OpenClaw accepts it" if openclaw else "no problem found in its plugins section")
 
 
 def _findings(subject: DoctorSubject, openclaw: Sequence[str] = ()) -> list[ConfigFinding]:
     if subject.config is None:
         return []
-    found = validation.findings(subject.config, subject.places, openclaw=openclaw, checks=_CHECKS, env=subject.env)
+    findings = validation.findings(subject.config, subject.places, openclaw=openclaw, checks=_CHECKS, env=subject.env)
     unwritable = resources.can_be_written(validation.ConfigSubject(subject.config, subject.places, subject.env))
-    log = {each for each in unwritable if each.path == _LOG}
-    return [each for each in found if each.level != "info" and each not in log]
+    log = {finding for finding in unwritable if finding.path == _LOG}
+    return [finding for finding in findings if finding.level != "info" and finding not in log]
 
 
-def _is_reported_elsewhere(found: ConfigFinding) -> bool:
+def _is_reported_elsewhere(finding: ConfigFinding) -> bool:
     """Toolguard's settings, and replaced plugins that do not keep the gateway from starting, have their own checks."""
-    return found.path.startswith(KEYS) or (found.level != "error" and "toolguard migrate" in found.fix)
+    return finding.path.startswith(KEYS) or (finding.level != "error" and "toolguard migrate" in finding.fix)
 
 
-def _result(name: str, found: list[ConfigFinding], success: str) -> Check:
-    data = {"findings": [asdict(each) for each in found]}
-    if not found:
+def _result(name: str, findings: list[ConfigFinding], success: str) -> Check:
+    data = {"findings": [asdict(finding) for finding in findings]}
+    if not findings:
         return Check(name, "ok", success, data=data)
-    first = found[0]
-    more = f" (and {len(found) - 1} more: toolguard config validate)" if len(found) > 1 else ""
+    first = findings[0]
+    more = f" (and {len(findings) - 1} more: toolguard config validate)" if len(findings) > 1 else ""
     line = f", line {first.line}" if first.line else ""
     text = printable.plain(f"{first.path}{': ' if first.path else ''}{first.message}")
     status: Status = "error" if first.level == "error" else "warn"

@@ -24,17 +24,17 @@ def served(subject: DoctorSubject) -> Check:
     """Raises `UserError` if its token is not secret or cannot be used."""
     db, own = _db(subject), subject.settings.metrics.dashboard
     token.known(db)
-    found = discovery.running(db)
+    running = discovery.running(db)
     if not own.enabled:
-        return Check(ID, "ok", f"it is off; one runs at {found.url} (process {found.pid})" if found else "it is off")
-    if found is None:
+        return Check(ID, "ok", f"it is off; one runs at {running.url} (process {running.pid})" if running else "it is off")
+    if running is None:
         return _silent(subject)
     if not is_loopback(own.bind):
         text = (
-            f"running at {found.url}: anyone with the token who can reach {own.bind} can approve, and nothing is encrypted"
+            f"running at {running.url}: anyone with the token who can reach {own.bind} can approve, and nothing is encrypted"
         )
-        return Check(ID, "warn", text, subject.set_command(BIND, "127.0.0.1"), _data(subject, found))
-    return Check(ID, "ok", f"running at {found.url} (process {found.pid})", data=_data(subject, found))
+        return Check(ID, "warn", text, subject.set_command(BIND, "127.0.0.1"), _data(subject, running))
+    return Check(ID, "ok", f"running at {running.url} (process {running.pid})", data=_data(subject, running))
 
 
 def _silent(subject: DoctorSubject) -> Check:
@@ -54,9 +54,9 @@ def _silent(subject: DoctorSubject) -> Check:
     return Check(ID, "error", f"{where} is taken by {discovery.taker(own.port)}", fix, data)
 
 
-def _data(subject: DoctorSubject, found: Running | None = None) -> dict[str, object]:
+def _data(subject: DoctorSubject, running: Running | None = None) -> dict[str, object]:
     own = subject.settings.metrics.dashboard
-    return {"bind": own.bind, "port": own.port} | ({"url": found.url, "pid": found.pid} if found else {})
+    return {"bind": own.bind, "port": own.port} | ({"url": running.url, "pid": running.pid} if running else {})
 
 
 def _db(subject: DoctorSubject) -> Path:

@@ -46,7 +46,7 @@ def _existing(place: Path) -> Path:
     return place
 
 
-def _free(found: os.statvfs_result) -> int:
+def _free(result: os.statvfs_result) -> int:
     """Bytes that can still be written; 0 if no inode is left. Some file systems report no inodes at all."""
-    no_files = found.f_files > 0 and found.f_favail == 0
-    return 0 if no_files else found.f_bavail * found.f_frsize
+    no_files = result.f_files > 0 and result.f_favail == 0
+    return 0 if no_files else result.f_bavail * result.f_frsize

@@ -39,8 +39,8 @@ def interpreter(subject: DoctorSubject) -> tuple[str, str]:
         unset = subject.command("config", "unset", "python")
         return named, f"{unset}, or correct the setting"
     recorded = subject.record.python if subject.record else ""
-    found = recorded or paths.tool_python(Path.home()) or "python3"
-    return found, f"{subject.command('install')} (it records the Python that runs it)"
+    program = recorded or paths.tool_python(Path.home()) or "python3"
+    return program, f"{subject.command('install')} (it records the Python that runs it)"
 
 
 def python(subject: DoctorSubject) -> Check:

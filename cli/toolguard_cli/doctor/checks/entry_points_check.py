@@ -29,13 +29,13 @@ def open_ways(subject: DoctorSubject) -> Check:
     if subject.config is None:
         return Check(ID, "warn", UNREAD, FIX_CONFIG)
     try:
-        found = [*_acp(subject), *_embedded(subject), *_automations(subject), *_nodes(subject)]
+        ways = [*_acp(subject), *_embedded(subject), *_automations(subject), *_nodes(subject)]
     except ValueError as error:
         return Check(ID, "warn", f"the gateway's store cannot be read: {printable.plain(str(error))}", "openclaw doctor")
-    data = {"ways": [{"kind": way.kind, "names": list(way.names)} for way in found]}
-    if not found:
+    data = {"ways": [{"kind": way.kind, "names": list(way.names)} for way in ways]}
+    if not ways:
         return Check(ID, "ok", "the config and the gateway's store show nothing that bypasses the guard", data=data)
-    return Check(ID, "warn", "\n".join(way.text for way in found), "; ".join(way.fix for way in found), data)
+    return Check(ID, "warn", "\n".join(way.text for way in ways), "; ".join(way.fix for way in ways), data)
 
 
 def _acp(subject: DoctorSubject) -> Iterator[Way]:

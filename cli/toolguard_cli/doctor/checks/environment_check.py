@@ -19,10 +19,10 @@ PAIRS = (("TOOLGUARD_STATE_DIR", "OPENCLAW_STATE_DIR"), ("TOOLGUARD_CONFIG", "OP
 
 
 def shown(subject: DoctorSubject) -> Check:
-    found = {name: printable.plain(subject.env[name]) for name in MOVING if subject.env.get(name)}
-    text = ", ".join(f"{name}={value}" for name, value in found.items())
+    variables = {name: printable.plain(subject.env[name]) for name in MOVING if subject.env.get(name)}
+    text = ", ".join(f"{name}={value}" for name, value in variables.items())
     for ours, theirs in PAIRS:
-        if theirs in found and found.get(ours, found[theirs]) != found[theirs]:
+        if theirs in variables and variables.get(ours, variables[theirs]) != variables[theirs]:
             different = f"toolguard and openclaw use different gateways here: {text}"
-            return Check("environment", "warn", different, f"unset {ours}", found)
-    return Check("environment", "ok", text or "no environment variable changes a location", data=found)
+            return Check("environment", "warn", different, f"unset {ours}", variables)
+    return Check("environment", "ok", text or "no environment variable changes a location", data=variables)

@@ -52,15 +52,15 @@ def fix_state_dir(subject: DoctorSubject) -> Iterator[Fix]:
 
 
 def own_files(subject: DoctorSubject) -> Check:
-    found = list(_faults(subject))
-    if not found:
+    faults = list(_faults(subject))
+    if not faults:
         return Check("state-files", "ok", "accessible by their owner only")
-    worst: Status = "error" if any(fault.severe for fault in found) else "warn"
-    text = "; ".join(fault.text for fault in found[:SHOWN])
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    hand = found[0].hand or _by_hand(subject)
+    worst: Status = "error" if any(fault.severe for fault in faults) else "warn"
+    text = "; ".join(fault.text for fault in faults[:SHOWN])
+    more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
+    hand = faults[0].hand or _by_hand(subject)
     fix = subject.command("doctor", "--fix") if list(fix_own_files(subject)) else hand
-    return Check("state-files", worst, text + more, fix, {"files": [str(fault.path) for fault in found]})
+    return Check("state-files", worst, text + more, fix, {"files": [str(fault.path) for fault in faults]})
 
 
 def _by_hand(subject: DoctorSubject) -> str:

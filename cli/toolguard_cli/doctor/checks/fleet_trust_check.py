@@ -27,10 +27,10 @@ def trusted(subject: DoctorSubject) -> Check:
     folder = Path(config.trust)
     if missing := trust_root.problem(folder, may_be_writable=True):
         return Check(TRUST, "error", f"held calls are blocked: {printable.plain(missing)}", FIX)
-    found = _as_gateway(folder, subject.user)
-    if not found:
+    trust = _as_gateway(folder, subject.user)
+    if not trust:
         return Check(TRUST, "ok", f"{account(subject.user)}, the gateway's user, cannot change who may approve ({folder})")
-    text = printable.plain(found)
+    text = printable.plain(trust)
     if config.trust_writable:
         accepted = f"the list of approvers is not protected, as fleet.trustWritable allows: {text}"
         return Check(TRUST, "warn", accepted, FIX, {"guards": "yes"})
@@ -46,19 +46,19 @@ def policy(subject: DoctorSubject) -> Check:
 
     kept = LastGoodPolicy(subject.places.state_dir, config.team, Path(config.trust))
     try:
-        found = kept.load()
+        trusted = kept.load()
     except StoreError as error:
         text = f"{shown(kept.path)} cannot be verified, so calls above SAFE are held: {printable.plain(str(error))}"
         return Check(POLICY, "error", text, "push a policy that an admin signed: toolguard fleet policy push")
-    version = found.policy.version if found else 0
-    data: dict[str, object] = {"version": version, "signer": found.signer if found else ""}
+    version = trusted.policy.version if trusted else 0
+    data: dict[str, object] = {"version": version, "signer": trusted.signer if trusted else ""}
     if refused := fleet_state.load(subject.places.state_dir).status.policy_error:
         text = f"this gateway rejects the policy in the fleet's database: {printable.plain(refused)}"
-        fix = f"version {version} stays in force; tell an admin of the fleet" if found else "tell an admin of the fleet"
+        fix = f"version {version} stays in force; tell an admin of the fleet" if trusted else "tell an admin of the fleet"
         return Check(POLICY, "warn", text, fix, data)
-    if found is None:
+    if trusted is None:
         return Check(POLICY, "ok", "the fleet has no policy: one approval is enough for each call", data=data)
-    return Check(POLICY, "ok", f"version {version} is in force, signed by {printable.plain(found.signer)}", data=data)
+    return Check(POLICY, "ok", f"version {version} is in force, signed by {printable.plain(trusted.signer)}", data=data)
 
 
 def _as_gateway(folder: Path, user: int) -> str:

@@ -54,13 +54,13 @@ def last(subject: DoctorSubject) -> Check:
 
 def _hooks(listed: Any) -> list[tuple[str, float]]:
     entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    found = [
+    hooks = [
         (_plugin(entry), _priority(hook))
         for entry in entries
         for hook in entry.get("typedHooks") or []
         if isinstance(hook, dict) and hook.get("name") == HOOK
     ]
-    return sorted(found, key=lambda hook: -hook[1])
+    return sorted(hooks, key=lambda hook: -hook[1])
 
 
 def _plugin(entry: dict[str, Any]) -> str:
@@ -69,8 +69,8 @@ def _plugin(entry: dict[str, Any]) -> str:
 
 
 def _priority(hook: dict[str, Any]) -> float:
-    found = hook.get("priority")
-    return found if isinstance(found, int | float) else 0
+    priority = hook.get("priority")
+    return priority if isinstance(priority, int | float) else 0
 
 
 def _ask(subject: DoctorSubject) -> Any:

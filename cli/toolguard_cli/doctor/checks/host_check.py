@@ -57,18 +57,18 @@ def _printed_version(subject: DoctorSubject) -> str:
         output = subprocesses.ask([*subject.openclaw, "--version"], SAY_SECONDS).output
     except (OSError, ValueError, subprocess.TimeoutExpired, subprocesses.TooMuch):
         return ""
-    found = _VERSION.search(output[:1000])
-    return found[0] if found else ""
+    match = _VERSION.search(output[:1000])
+    return match[0] if match else ""
 
 
 def package(subject: DoctorSubject) -> dict[str, Any]:
     """The `package.json` of this OpenClaw; empty if it is not found."""
-    return next((found for word in subject.openclaw for found in _packages_above(Path(word).resolve())), {})
+    return next((manifest for word in subject.openclaw for manifest in _packages_above(Path(word).resolve())), {})
 
 
 def _packages_above(program: Path) -> Iterator[dict[str, Any]]:
-    found = (json_object(folder / "package.json") for folder in program.parents)
-    yield from (each for each in found if each.get("name") == "openclaw")
+    packages = (json_object(folder / "package.json") for folder in program.parents)
+    yield from (package for package in packages if package.get("name") == "openclaw")
 
 
 def _seen_version(subject: DoctorSubject) -> str:

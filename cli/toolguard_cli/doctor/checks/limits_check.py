@@ -31,12 +31,12 @@ def effective(subject: DoctorSubject) -> Check:
 
 
 def _check(subject: DoctorSubject, uses: list[CapUse]) -> Check:
-    data = {"limits": [each.key for each in uses]}
-    if unpriced := sorted({model for each in uses for model in each.unpriced}):
+    data = {"limits": [use.key for use in uses]}
+    if unpriced := sorted({model for use in uses for model in use.unpriced}):
         text = f"the cost of {', '.join(unpriced)} is unknown, so its calls do not count toward USD limits"
         fix = subject.set_command(f'metrics.prices["{unpriced[0]}"]', '{"input": 3, "output": 15}')
         return Check(ID, "warn", printable.plain(text), f"{fix} (USD for a million tokens), or set a limit in tokens", data)
-    if reached := [each for each in uses if each.state == "reached"]:
+    if reached := [use for use in uses if use.state == "reached"]:
         text = f"the limit of {reached[0].words} is reached: agents that it covers are stopped"
         return Check(ID, "warn", printable.plain(text), f"wait, or {reached[0].raise_command}", data)
     many = f"{len(uses)} limit{'' if len(uses) == 1 else 's'} on cost and tokens, none reached"

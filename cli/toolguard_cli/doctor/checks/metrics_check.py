@@ -61,8 +61,8 @@ def _closed(subject: DoctorSubject, path: Path) -> tuple[str, str] | None:
 
 def _state(path: Path) -> tuple[float, int]:
     """The time of its last change (seconds since 1970), and its size in bytes with its journal."""
-    found = []
+    status = []
     for end in ("", "-wal"):
         with suppress(OSError):
-            found.append(path.with_name(path.name + end).stat())
-    return max(info.st_mtime for info in found), sum(info.st_size for info in found)
+            status.append(path.with_name(path.name + end).stat())
+    return max(info.st_mtime for info in status), sum(info.st_size for info in status)

@@ -53,9 +53,9 @@ def _agents(subject: DoctorSubject, general: bool | None) -> Iterator[tuple[str,
 
 def _native_agents(subject: DoctorSubject) -> Iterator[tuple[str, bool | None]]:
     listed, keyed = subject.get("agents", "list"), subject.get("agents", "entries")
-    found = [(each.get("id"), each) for each in listed[:MAX_AGENTS] if isinstance(each, dict)] if _is(listed, list) else []
-    found += list(keyed.items())[:MAX_AGENTS] if _is(keyed, dict) else []
-    for written, agent in found:
+    agents = [(item.get("id"), item) for item in listed[:MAX_AGENTS] if isinstance(item, dict)] if _is(listed, list) else []
+    agents += list(keyed.items())[:MAX_AGENTS] if _is(keyed, dict) else []
+    for written, agent in agents:
         if name := agent_id(written):
             yield name, _switch(value_at(agent, BLOCK))
 

@@ -66,13 +66,13 @@ def needed(subject: DoctorSubject) -> str:
 
 
 def fits(version: str, wanted: str) -> bool:
-    found = numbers(version)
-    return bool(found) and any(_all_hold(found, part) for part in wanted.split("||"))
+    version_numbers = numbers(version)
+    return bool(version_numbers) and any(_all_hold(version_numbers, part) for part in wanted.split("||"))
 
 
-def _all_hold(found: tuple[int, ...], comparators: str) -> bool:
+def _all_hold(version: tuple[int, ...], comparators: str) -> bool:
     return all(
-        _HOLDS[sign](found[: 3 if sign else len(_given(parts))], _filled(parts) if sign else _given(parts))
+        _HOLDS[sign](version[: 3 if sign else len(_given(parts))], _filled(parts) if sign else _given(parts))
         for sign, *parts in _COMPARATOR.findall(comparators)
     )
 

@@ -31,11 +31,11 @@ def somebody(subject: DoctorSubject) -> Check:
         return Check(ID, "ok", f"no call is held in mode {subject.settings.active_mode}")
     if not config.targets:
         return _nobody(subject)
-    found = list(_problems(subject))
-    data = {"targets": {name: notify_targets.masked(each) for name, each in config.targets.items()}}
-    if found:
-        return Check(ID, "warn", "\n".join(text for text, _ in found), found[0][1], data)
-    names = [name for name, each in config.targets.items() if notify_targets.reports(config, each, "held")]
+    problems = list(_problems(subject))
+    data = {"targets": {name: notify_targets.masked(target) for name, target in config.targets.items()}}
+    if problems:
+        return Check(ID, "warn", "\n".join(text for text, _ in problems), problems[0][1], data)
+    names = [name for name, target in config.targets.items() if notify_targets.reports(config, target, "held")]
     return Check(ID, "ok", f"held calls are reported to {', '.join(map(printable.plain, names))}", data=data)
 
 
@@ -77,9 +77,9 @@ def _problems(subject: DoctorSubject) -> Iterator[tuple[str, str]]:
             is_missing = wrong == apprise_package.MISSING
             fix = apprise_package.install_command() if is_missing else subject.command("config", "validate")
             yield f"{printable.plain(name)}: {wrong}", fix
-    known = [each for each in config.targets.values() if notify_targets.unchecked(each)]
+    known = [reached for reached in config.targets.values() if notify_targets.unchecked(reached)]
     known += notify_targets.usable(config).values()
-    if not any(notify_targets.reports(config, each, "held") for each in known):
+    if not any(notify_targets.reports(config, reached, "held") for reached in known):
         yield "nobody would learn of a held call: no usable target receives `held` events", subject.set_command(*ADD)
     with closing(stores.notifications(subject.places.state_dir)) as outbox:
         for health in outbox.health():

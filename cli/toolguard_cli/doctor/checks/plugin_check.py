@@ -67,10 +67,10 @@ def _is_file_inside(place: Path, entry: str) -> bool:
 def current(subject: DoctorSubject) -> Check:
     extension = subject.places.extension
     if npm := package(subject):
-        found = printable.plain(str(json_object(npm / MANIFEST).get("version", "")))
-        if found == __version__:
+        installed = printable.plain(str(json_object(npm / MANIFEST).get("version", "")))
+        if installed == __version__:
             return Check("plugin-copy", "ok", f"it is the npm package of toolguard {__version__}")
-        text = f"{npm} is the npm package of toolguard {found}; this is {__version__}"
+        text = f"{npm} is the npm package of toolguard {installed}; this is {__version__}"
         return Check("plugin-copy", "warn", text, f"openclaw plugins update {PLUGIN_ID}")
     if not extension.exists() or plugin_folder.same(plugin_source(), extension):
         return Check("plugin-copy", "ok", f"it belongs to toolguard {__version__}")

@@ -18,17 +18,17 @@ from toolguard_engine.wording.visible_text import visible
 def count(subject: DoctorSubject) -> Check:
     own = stores.user_rules(subject.places.state_dir)
     try:
-        found = own.placed(rule_examples.speaks)
+        places = own.placed(rule_examples.speaks)
     except InvalidRulesError as error:
         return Check("rules", "error", str(error).removesuffix(f"; {error.fix}"), error.fix)
     except StoreError as error:
         return Check("rules", "error", str(error), "check the file's owner and mode")
-    if taken := next((text for each in found if (text := rule_view.taken(each, own.path))), ""):
+    if taken := next((text for place in places if (text := rule_view.taken(place, own.path))), ""):
         return Check("rules", "error", taken, "choose another id")
-    if wrong := list(_off(subject, frozenset(each.rule.id for each in found))):
+    if wrong := list(_off(subject, frozenset(place.rule.id for place in places))):
         return Check("rules", "error", "; ".join(wrong), f"fix rulesOff; {rule_view.LIST} lists all rules and packs")
     former = f"; toolguard migrate rewrites the former table [[{FORMER_TABLE}]]" if own.look().former else ""
-    return Check("rules", "ok", f"{len(found) or 'none'} of your own{former}")
+    return Check("rules", "ok", f"{len(places) or 'none'} of your own{former}")
 
 
 def _off(subject: DoctorSubject, own: frozenset[str]) -> Iterator[str]:

@@ -40,7 +40,7 @@ def allowed(subject: DoctorSubject) -> Check:
 
 
 def _writable(subject: DoctorSubject, approval: ApprovalConfig, names: list[str], data: dict[str, object]) -> Check:
-    paths = [Path(each) for each in (approval.signers, approval.revoked_signers) if each]
+    paths = [Path(file) for file in (approval.signers, approval.revoked_signers) if file]
     changeable = [path for path in paths if may_change(path, subject.user)]
     many = f"{len(names)} signer{'' if len(names) == 1 else 's'}"
     listed = ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
@@ -68,18 +68,18 @@ def may_change(path: Path, user: int) -> bool:
         return False
     real = Path(os.path.realpath(path))
     folders = {*real.parents, *path.absolute().parents}  # of links on the way, too
-    return _is_open(real, user, is_folder=False) or any(_is_open(each, user, is_folder=True) for each in folders)
+    return _is_open(real, user, is_folder=False) or any(_is_open(folder, user, is_folder=True) for folder in folders)
 
 
 def _is_open(path: Path, user: int, *, is_folder: bool) -> bool:
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return True
-    if found.st_uid == user:
+    if stat.st_uid == user:
         return True
-    sticky = is_folder and bool(found.st_mode & 0o1000)
-    by_others = bool(found.st_mode & 0o002) or (bool(found.st_mode & 0o020) and found.st_gid != 0)
+    sticky = is_folder and bool(stat.st_mode & 0o1000)
+    by_others = bool(stat.st_mode & 0o002) or (bool(stat.st_mode & 0o020) and stat.st_gid != 0)
     return by_others and not sticky
 
 

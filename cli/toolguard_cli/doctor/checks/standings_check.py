@@ -21,13 +21,13 @@ from toolguard_engine.wording import printable
 def thrown(subject: DoctorSubject) -> Check:
     """No call runs while it is on: a warning, because that is easily forgotten."""
     switch = stores.kill_switch(subject.places.state_dir)
-    found = switch.thrown()
-    if found is None:
+    state = switch.thrown()
+    if state is None:
         return Check("kill-switch", "ok", "off", data={"on": False})
     by_hand = f"inspect it, then run: rm -r {shown(switch.path)}"
     fix = by_hand if switch.path.is_dir() else subject.command("kill-switch", "off")
     return Check(
-        "kill-switch", "warn", f"on: {set_kill_switch.words(found)}; no tool call by any agent runs", fix, {"on": True}
+        "kill-switch", "warn", f"on: {set_kill_switch.words(state)}; no tool call by any agent runs", fix, {"on": True}
     )
 
 
@@ -48,7 +48,7 @@ def whole(subject: DoctorSubject) -> Check:
         odd = not stores_file(subject).is_file() and os.path.lexists(stores_file(subject))
         text, _, hand = printable.plain(str(error)).rpartition("; ")
         return Check("standings", "error", text or hand, fix if odd else hand if text else "check its owner and mode")
-    used = sum(each.spent > 0 for each in known)
+    used = sum(standing.spent > 0 for standing in known)
     return Check("standings", "ok", f"agents with a budget: {len(known)}; partly spent: {used}", data={"known": len(known)})
 
 

@@ -28,7 +28,7 @@ def accepted_all(subject: DoctorSubject) -> Check:
         return Check(ID, "warn", "unknown without the key", "fix `key` first")
     if not seen.notices:
         return Check(ID, "ok", "nothing is weaker than what was accepted")
-    text = "\n".join(accepted_view.words(each) for each in seen.notices[: accepted_view.MAX_SHOWN])
+    text = "\n".join(accepted_view.words(notice) for notice in seen.notices[: accepted_view.MAX_SHOWN])
     more = len(seen.notices) - accepted_view.MAX_SHOWN
     fix = f"{subject.command(*accepted_view.COMMAND.split())} if that was intended; otherwise restore the setting"
     return Check(ID, "warn", text + (f"\nand {more} more" if more > 0 else ""), fix, accepted_view.data(seen))

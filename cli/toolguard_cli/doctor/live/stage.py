@@ -99,11 +99,11 @@ def version(program: Openclaw) -> str:
         except OSError as error:
             raise UserError(f"{name} cannot be run: {error.strerror or error}") from error
     words = (done.stdout or done.stderr).split()
-    found = next((word for word in words if numbers(word)), "")
-    if done.returncode != 0 or not found:
+    version_word = next((word for word in words if numbers(word)), "")
+    if done.returncode != 0 or not version_word:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise UserError(f"{name} does not print its version: {lines[-1] if lines else f'exit code {done.returncode}'}")
-    return found
+    return version_word
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -130,6 +130,6 @@ def set_up(program: Openclaw, guard: InstalledGuard, release: str) -> Iterator[S
 def soon(read: Callable[[], T], seconds: float) -> T:
     """Calls `read` until its result is true or the time is over; returns the last result."""
     limit = time.monotonic() + seconds
-    while not (found := read()) and time.monotonic() < limit:
+    while not (answer := read()) and time.monotonic() < limit:
         time.sleep(POLL_SECONDS)
-    return found
+    return answer

@@ -129,9 +129,9 @@ def _behind(text: str, container: Container, index: int) -> tuple[list[str], lis
     followed = index + 1 < len(container.items)
     line = tail(text, end, container.items[index + 1].start if followed else container.end - 1)
     outer = pieces(text, end, line.comment_end) if line.broken or not followed else []
-    found = [text[piece.start : piece.end] for piece in inner + outer if piece.is_comment]
+    comments = [text[piece.start : piece.end] for piece in inner + outer if piece.is_comment]
     spans = [(row[0].start, row[-1].end) for row in (inner, outer) if _has_comment(row)]
-    return found, spans
+    return comments, spans
 
 
 def _behind_colon(text: str, item: Member) -> list[Piece]:
@@ -146,10 +146,10 @@ def _colon(text: str, item: Member) -> int:
     return skip_trivia(text, item.key_end)
 
 
-def _rows(found: list[Piece]) -> list[list[Piece]]:
+def _rows(group: list[Piece]) -> list[list[Piece]]:
     """The pieces of each line, without the line breaks."""
     rows: list[list[Piece]] = [[]]
-    for piece in found:
+    for piece in group:
         if piece.kind == "newline":
             rows.append([])
         else:
@@ -167,18 +167,18 @@ def _stripped(text: str, row: list[Piece]) -> str:
 
 
 def _relaid(source: str, origin: Clip, style: Style, indent: str) -> str:
-    def line_start(found: re.Match[str], unit: str) -> str:
-        old = found["indent"]
+    def line_start(match: re.Match[str], unit: str) -> str:
+        old = match["indent"]
         if not old.startswith(origin.indent):
             return style.newline + old
         return style.newline + indent + _in_units(old[len(origin.indent) :], origin.unit, unit)
 
-    def part(found: re.Match[str]) -> str:
-        if found["kept"] is not None:
-            return found[0]
-        if found["block"] is not None:  # what is aligned in a comment stays aligned
-            return _BREAK.sub(lambda inner: line_start(inner, origin.unit), found[0])
-        return line_start(found, style.unit)
+    def part(match: re.Match[str]) -> str:
+        if match["kept"] is not None:
+            return match[0]
+        if match["block"] is not None:  # what is aligned in a comment stays aligned
+            return _BREAK.sub(lambda inner: line_start(inner, origin.unit), match[0])
+        return line_start(match, style.unit)
 
     return _PARTS.sub(part, source)
 

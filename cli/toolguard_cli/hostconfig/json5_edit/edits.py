@@ -73,10 +73,10 @@ def append_unique(text: str, path: Path, value: JsonValue) -> str:
 
     Raises UserError if something else than an array is at `path`.
     """
-    found = find(parse(text), path)
-    if found is None:
+    node = find(parse(text), path)
+    if node is None:
         return set_value(text, path, [value])
-    elements = _array(found, path).items
+    elements = _array(node, path).items
     if any(same(value_of(element.value), value) for element in elements):
         return text
     return set_value(text, [*path, len(elements)], value)
@@ -87,10 +87,10 @@ def remove_element(text: str, path: Path, value: JsonValue) -> str:
 
     An array that becomes empty stays. Raises UserError if something else than an array is at `path`.
     """
-    found = find(parse(text), path)
-    if found is None:
+    node = find(parse(text), path)
+    if node is None:
         return text
-    elements = _array(found, path).items
+    elements = _array(node, path).items
     for index in range(len(elements) - 1, -1, -1):
         if same(value_of(elements[index].value), value):
             text = delete(text, [*path, index])

@@ -21,9 +21,9 @@ _MOST = 2 * WIDTH  # characters; marks above others take no column, and there co
 def place(text: str, at: int) -> tuple[int, int]:
     """The line and column of offset `at`; a line break is the last column of its line."""
     line, start = 1, _start(text)
-    while (found := _LINE.match(text, start)) and found["end"] is not None and found.end() <= at:
-        line, start = line + 1, found.end()
-    last = len(text) if found is None else found.end("content")
+    while (match := _LINE.match(text, start)) and match["end"] is not None and match.end() <= at:
+        line, start = line + 1, match.end()
+    last = len(text) if match is None else match.end("content")
     return line, max(min(at, last) - start, 0) + 1
 
 
@@ -48,12 +48,12 @@ def _start(text: str) -> int:
 def _content(text: str, line: int) -> str:
     start = _start(text)
     for _ in range(line - 1):
-        found = _LINE.match(text, start)
-        if found is None or found["end"] is None:
+        match = _LINE.match(text, start)
+        if match is None or match["end"] is None:
             break
-        start = found.end()
-    found = _LINE.match(text, start)
-    return found["content"] if found else ""
+        start = match.end()
+    match = _LINE.match(text, start)
+    return match["content"] if match else ""
 
 
 def _fitting(chars: Iterable[str], columns: int) -> int:

@@ -187,7 +187,7 @@ def _whole(text: str, opened: int, end: int, value: str) -> str:
     half = SURROGATE.search(joined)
     if half:
         code = f"\\u{ord(half[0]):04x}"
-        at = next((found.start() for found in _ESCAPED.finditer(text, opened, end) if found[0].lower() == code), opened)
+        at = next((match.start() for match in _ESCAPED.finditer(text, opened, end) if match[0].lower() == code), opened)
         other = "its second half, \\udc00 to \\udfff, must follow" if half[0] < "\udc00" else "its first half is missing"
         raise syntax_error(text, at, f"{code} is only half of a character: {other}")
     return joined

@@ -101,5 +101,5 @@ def _quoted(value: str, quote: str) -> str:
     return quote + _UNSAFE.sub(_escape, value).replace(quote, "\\" + quote) + quote
 
 
-def _escape(found: re.Match[str]) -> str:
-    return _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}"
+def _escape(match: re.Match[str]) -> str:
+    return _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}"

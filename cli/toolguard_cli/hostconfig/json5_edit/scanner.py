@@ -134,10 +134,10 @@ class _Scanner:
         """Reads on in an object: the object if it ends, a value that is not put into it yet, or None if one is opened."""
         text, at = self.text, self.at
         items, keys = container.items, container.keys
-        while found := PLAIN_MEMBER.match(text, at):
-            key, raw, comma = found.groups()
-            key_start, key_end = found.span(1)
-            at = found.end()
+        while match := PLAIN_MEMBER.match(text, at):
+            key, raw, comma = match.groups()
+            key_start, key_end = match.span(1)
+            at = match.end()
             quote = key[0]
             if quote in "\"'":
                 key = key[1:-1]
@@ -149,7 +149,7 @@ class _Scanner:
                 container.key = (key, key_start, key_end)
                 self._open(at)
                 return None
-            start, end = found.span(2)
+            start, end = match.span(2)
             value = ScalarNode(start, end, plain_value(raw))
             items.append(Member(key, key_start, key_end, quote, value, at - 1 if comma else None))
             if not comma:
@@ -165,13 +165,13 @@ class _Scanner:
     def _elements(self, container: _OpenArray) -> Node | None:
         """As `_members`."""
         text, at, items = self.text, self.at, container.items
-        while found := PLAIN_ELEMENT.match(text, at):
-            raw, comma = found.groups()
-            at = found.end()
+        while match := PLAIN_ELEMENT.match(text, at):
+            raw, comma = match.groups()
+            at = match.end()
             if raw is None:
                 self._open(at)
                 return None
-            start, end = found.span(1)
+            start, end = match.span(1)
             items.append(Element(ScalarNode(start, end, plain_value(raw)), at - 1 if comma else None))
             if not comma:
                 self.at = at

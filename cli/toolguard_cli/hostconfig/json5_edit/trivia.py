@@ -43,13 +43,13 @@ class Tail:
 
 def pieces(text: str, start: int, end: int) -> list[Piece]:
     """The trivia of `text[start:end]`, which holds nothing else."""
-    found: list[Piece] = []
+    parts: list[Piece] = []
     at = start
     while at < end:
         piece = _piece(text, at)
-        found.append(piece)
+        parts.append(piece)
         at = piece.end
-    return found
+    return parts
 
 
 def tail(text: str, start: int, end: int) -> Tail:
@@ -80,8 +80,8 @@ def has_break(text: str, start: int, end: int) -> bool:
 def line_indent(text: str, at: int) -> str:
     """The spaces and tabs that start the line of offset `at`."""
     start = max(text.rfind(char, 0, at) for char in NEWLINES) + 1
-    found = _INDENT.match(text, start, at)
-    return found[0] if found else ""
+    match = _INDENT.match(text, start, at)
+    return match[0] if match else ""
 
 
 def _piece(text: str, at: int) -> Piece:
