@@ -186,8 +186,8 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
     if tables and OLD_EVENTS not in tables and not any(name.startswith(PREFIX) for name in tables):
         raise MetricsError.of(path, "holds the tables of another program; name another file in metrics.dbPath")
     if (version := version_of(connection)) > latest():
-        found = f"has schema {version}, and this toolguard knows {latest()}"
-        raise MetricsError.of(path, f"was written by a newer toolguard ({found}); update toolguard")
+        fault = f"has schema {version}, and this toolguard knows {latest()}"
+        raise MetricsError.of(path, f"was written by a newer toolguard ({fault}); update toolguard")
 
 
 def _refuse_damaged(path: Path, connection: sqlite3.Connection) -> None:
@@ -230,8 +230,8 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return {name for (name,) in found if not name.startswith("sqlite_")}
+    cursor = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {name for (name,) in cursor if not name.startswith("sqlite_")}
 
 
 def _statements(script: str) -> Iterator[str]:

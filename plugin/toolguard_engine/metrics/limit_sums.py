@@ -83,36 +83,36 @@ class LimitSums(Struct):
     def _summed(self, connection: sqlite3.Connection, gateway: str, at: int) -> CountedSums:
         amounts: dict[str, float] = {}
         sessions: dict[str, dict[str, float]] = {}
-        found = {per: spending.rows(connection, per, at) for per in {cap.per for cap in self.caps}}
+        rows = {per: spending.rows(connection, per, at) for per in {cap.per for cap in self.caps}}
         for cap in self.caps:
             if cap.per == "session":
                 of = sessions[cap.key] = {}
-                for row in found["session"]:
+                for row in rows["session"]:
                     if row.provider == gateway and cap.agent in ("", row.agent):
                         of[row.model] = of.get(row.model, 0.0) + row.amount(cap)
             else:
-                covered = (row for row in found[cap.per] if cap.covers(row.agent, row.provider, row.model))
+                covered = (row for row in rows[cap.per] if cap.covers(row.agent, row.provider, row.model))
                 amounts[cap.key] = sum(row.amount(cap) for row in covered)
         return CountedSums({}, amounts, sessions)
 
     def _claim(self, connection: sqlite3.Connection, sums: CountedSums) -> None:
-        due = {key: each for each in self._near(sums) if (key := self._key(each, sums)) not in self._warned}
+        due = {key: limit for limit in self._near(sums) if (key := self._key(limit, sums)) not in self._warned}
         if not due:
             return
         with transaction(connection):
-            for (_, _, begins), each in due.items():
-                if connection.execute(_CLAIM, (_name(each), begins)).rowcount:
-                    self.near.append(each)
-                connection.execute(_FORGET, (f"{_CLAIMS} {each.cap.per} ", begins))
+            for (_, _, begins), due_limit in due.items():
+                if connection.execute(_CLAIM, (_name(due_limit), begins)).rowcount:
+                    self.near.append(due_limit)
+                connection.execute(_FORGET, (f"{_CLAIMS} {due_limit.cap.per} ", begins))
         self._warned |= due.keys()
 
     def _near(self, sums: CountedSums) -> list[NearLimit]:
-        found: list[NearLimit] = []
+        limits: list[NearLimit] = []
         for cap in self.caps:
             of_sessions = sums.sessions.get(cap.key, {})
             used = of_sessions.items() if cap.per == "session" else [("", sums.amounts[cap.key])]
-            found += [NearLimit(cap, each, name) for name, each in used if cap.state(each) == "near"]
-        return found
+            limits += [NearLimit(cap, used_part, name) for name, used_part in used if cap.state(used_part) == "near"]
+        return limits
 
     @staticmethod
     def _key(near: NearLimit, sums: CountedSums) -> tuple[str, str, int]:

@@ -59,7 +59,7 @@ class Measure:
         allowed, malformed = list(self._allowed), list(self._malformed)
         self._allowed.clear()
         self._malformed.clear()
-        return [_allowed(*each) for each in allowed] + [make() for make in malformed]
+        return [_allowed(*row) for row in allowed] + [make() for make in malformed]
 
 
 def _allowed(at: float, agent: str, session: str, run: str, tool: str, code: str) -> VerdictRow:

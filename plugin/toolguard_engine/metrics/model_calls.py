@@ -88,8 +88,12 @@ class ModelCalls(Struct):
             return note.session, ""
         if note.run:
             return key
-        ends = ((each, half.ended) for each, half in reversed(self._waiting.items()) if each[0] == note.session)
-        return next((each for each, ended in ends if ended and _of_one_call(ended, note)), key)
+        ends = (
+            (key_of_call, half.ended)
+            for key_of_call, half in reversed(self._waiting.items())
+            if key_of_call[0] == note.session
+        )
+        return next((other_key for other_key, ended in ends if ended and _of_one_call(ended, note)), key)
 
     def _wait(self, key: Key, half: Half) -> None:
         if key in self._waiting:

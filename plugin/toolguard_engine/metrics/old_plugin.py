@@ -139,8 +139,8 @@ class OldPlugin:
 
     def waiting(self, after: int) -> int:
         """How many events have a higher id than this."""
-        (found,) = self._connection.execute(_WAITING, (after,)).fetchone()
-        return int(found)
+        (count,) = self._connection.execute(_WAITING, (after,)).fetchone()
+        return int(count)
 
     def events(self, after: int, limit: int, newest: int) -> list[OldEvent]:
         """Events in the order of their ids."""
@@ -166,8 +166,8 @@ class OldPlugin:
         """The first and the last possible time in all three tables."""
         until = datetime.fromtimestamp(newest / 1000, UTC).isoformat()
         texts = [text for statement in _SPANS for text in self._connection.execute(statement, (until,)).fetchone()]
-        found = [at for text in texts if (at := _time(text, newest)) is not None]
-        return (min(found), max(found)) if found else (None, None)
+        times = [at for text in texts if (at := _time(text, newest)) is not None]
+        return (min(times), max(times)) if times else (None, None)
 
 
 def look(path: Path) -> OldPlugin | None:
@@ -261,5 +261,5 @@ def _clean(text: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def _agent(key: str) -> str:
-    found = _AGENT.match(key)
-    return _clean(found[1]) if found else ""
+    match = _AGENT.match(key)
+    return _clean(match[1]) if match else ""

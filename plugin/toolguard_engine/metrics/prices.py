@@ -71,7 +71,7 @@ class Table(Struct):
         spellings = _spellings(provider, model)
         known = provider in self.providers
         listed = (entry for entry in self.listed if known or not entry[0].startswith(ANY_PROVIDER))
-        entries = (entry for each in (self.own, listed) for entry in each)
+        entries = (entry for source in (self.own, listed) for entry in source)
         return next((price for pattern, price in entries if any(fnmatchcase(name, pattern) for name in spellings)), None)
 
 

@@ -49,7 +49,7 @@ def of(old: OldPlugin, new: sqlite3.Connection, newest: int) -> ImportedDatabase
     kin, parted = None, 0
     with reported(old.path), old.unchanged():
         same = _marked(old, new, known)
-        if not same and (kin := max((found for source in known if (found := _kin(old, new, source))), default=None)):
+        if not same and (kin := max((kinship for source in known if (kinship := _kin(old, new, source))), default=None)):
             parted = old.time_of(kin.shared, newest)
         elif not same:
             same = _same(old, new, known, newest)

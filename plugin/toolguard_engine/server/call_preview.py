@@ -38,20 +38,20 @@ def lines_of(calls: Iterable[HeldDetails | None], now: float, more: Facts | None
 
 
 def _lines(details: HeldDetails, look: _Look, more: Facts | None) -> list[str]:
-    found = [_line(effect, look.at(effect), more(effect) if more else "") for effect in details.effects]
-    return [*found, *([f"and {details.more} more"] if details.more else [])]
+    rows = [_line(effect, look.at(effect), more(effect) if more else "") for effect in details.effects]
+    return [*rows, *([f"and {details.more} more"] if details.more else [])]
 
 
 def rules(details: HeldDetails | None) -> list[str]:
     """One line for each rule, those with a severity first, then the strongest."""
-    found = sorted(details.rules, key=lambda rule: (not rule.severity, -rule.strength)) if details else []
-    return [printable.plain(f"{rule.rule}{f' ({rule.severity})' * bool(rule.severity)}: {rule.reason}") for rule in found]
+    ordered = sorted(details.rules, key=lambda rule: (not rule.severity, -rule.strength)) if details else []
+    return [printable.plain(f"{rule.rule}{f' ({rule.severity})' * bool(rule.severity)}: {rule.reason}") for rule in ordered]
 
 
 def effects(details: HeldDetails | None) -> list[str]:
     """Returns the same as `lines`, without a look at the disk."""
-    found = [_line(effect) for effect in details.effects] if details else []
-    return [*found, *([f"and {details.more} more"] if details and details.more else [])]
+    rows = [_line(effect) for effect in details.effects] if details else []
+    return [*rows, *([f"and {details.more} more"] if details and details.more else [])]
 
 
 def _line(effect: HeldEffect, *facts: str) -> str:
@@ -102,15 +102,15 @@ class _Look:
         folder, _, last = path.rpartition("/")
         if not GLOB.search(last) or GLOB.search(folder):
             return [path]
-        found: list[str] = []
+        rows: list[str] = []
         with os.scandir(folder or "/") as entries:
             for entry in entries:
                 self._left -= 1
-                if not self._goes_on() or len(found) == MAX_MATCHES:
+                if not self._goes_on() or len(rows) == MAX_MATCHES:
                     break
                 if fnmatchcase(entry.name, last) and (last.startswith(".") or not entry.name.startswith(".")):
-                    found.append(entry.path)
-        return found
+                    rows.append(entry.path)
+        return rows
 
     def _files(self, path: str, status: os.stat_result) -> Iterator[os.stat_result]:
         if not stat.S_ISDIR(status.st_mode):

@@ -62,18 +62,18 @@ class ChatApprovals:
 
         What a program may have asked to see is not shown to a person: see `approvals.chat_senders`.
         """
-        found = replies.waiting(entries, now)[:MAX_IN_FULL]
-        would = call_preview.lines_of([each.details for each in found], now)
-        asked = [(each, effects, call_preview.rules(each.details)) for each, effects in zip(found, would, strict=True)]
+        calls = replies.waiting(entries, now)[:MAX_IN_FULL]
+        would = call_preview.lines_of([held.details for held in calls], now)
+        asked = [(held, effects, call_preview.rules(held.details)) for held, effects in zip(calls, would, strict=True)]
         lines: list[str] = []
         for (entry, _, _), view in zip(asked, chat_view.several(asked, now), strict=True):
             lines += view.lines
             if view.whole and chat_senders.in_doubt(message.peers, entry.created, message.carriers) is None:
                 self._codes.was_shown(message.chat, entry)
-            if offers and len(found) == 1:
+            if offers and len(calls) == 1:
                 lines += _offer(entry)
-        rest = replies.pending_lines([each for each in entries if each not in found], now) if lines else []
-        more = rest if len(replies.waiting(entries, now)) > len(found) else []
+        rest = replies.pending_lines([held for held in entries if held not in calls], now) if lines else []
+        more = rest if len(replies.waiting(entries, now)) > len(calls) else []
         listed = [*lines, *more, *replies.missed_lines(entries, now)]
         return [*([] if lines else replies.pending_lines(entries, now)), *(chat_view.literal(listed) if listed else [])]
 

@@ -59,8 +59,8 @@ class CodeAhead:
 
     def restore(self, memory: FileMemory) -> None:
         """Those that an engine before this one knew."""
-        found = [path for path in memory.below([""], MAX_LOOKED_AT) if _language(path)]
-        self.add(reversed(found))
+        paths = [path for path in memory.below([""], MAX_LOOKED_AT) if _language(path)]
+        self.add(reversed(paths))
 
     @property
     def due(self) -> float:
@@ -73,11 +73,11 @@ class CodeAhead:
             return
         path, _ = self._waiting.popitem()
         begun = self._spent()
-        found = self._files.read(path)
-        if isinstance(found, FileText) and len(found.text) <= MAX_TEXT:
+        file = self._files.read(path)
+        if isinstance(file, FileText) and len(file.text) <= MAX_TEXT:
             work = WorkLimit()
             with suppress(TooIntricate, MemoryError, RecursionError):
-                self._timer.in_spare_time(work, lambda: self._read(path, found.text))
+                self._timer.in_spare_time(work, lambda: self._read(path, file.text))
             if work.is_stopped and self._begun != path:
                 self._begun = path
                 self._waiting[path] = None

@@ -113,11 +113,11 @@ class CommandRooms:
         self._places = room_surroundings.look(host, self._environment)
         self._rooms = rooms.Rooms(self._rules_of, Path(host.state_dir, *PROFILES))
         for agent in agents:
-            found = self._rooms.probe(agent)
+            probed = self._rooms.probe(agent)
             if cause := self._rooms.cause:
                 return cause.text, cause.fix
-            if found:
-                return f"the probe failed: {found}", "please report this"
+            if probed:
+                return f"the probe failed: {probed}", "please report this"
         return "", ""
 
     def _begin_rehearsals(self, hello: messages.Hello, host: Host, agents: list[str]) -> None:
@@ -246,8 +246,8 @@ class CommandRooms:
         from toolguard_engine.containment import doors, kept_places  # noqa: PLC0415 - see above
 
         self._know(call.cwd)
-        found = kept_places.kept(reading, self._rules_of(call.agent), os.path.exists)
-        return found if found and self._rooms.proven(call.agent, doors.inner_doors(reading)) > 0 else NOTHING_KEPT
+        kept = kept_places.kept(reading, self._rules_of(call.agent), os.path.exists)
+        return kept if kept and self._rooms.proven(call.agent, doors.inner_doors(reading)) > 0 else NOTHING_KEPT
 
     def sure_entrance(self, reading: CallReading) -> CommandRoom:
         """The room of a command that runs only because of what is kept from it there."""

@@ -79,7 +79,7 @@ def put(state_dir: Path, shell: str, path: str, release: str = "", rehearsing: S
         shell=shlex.quote(real),
         used=shlex.quote(str(used)),
         kept=shlex.quote(os.path.realpath(folder)),
-        options="".join(f"{each} " for each in entering()),
+        options="".join(f"{option} " for option in entering()),
         rehearsed=_rehearsed(rehearsing, shlex.quote(real)),
     )
     data = os.fsencode(text) + (ENTER_SANDBOX if rooms.IS_MACOS else ENTER).read_bytes()
@@ -154,4 +154,4 @@ def real_shell(shell: str, path: str) -> str:
         return named if os.access(named, os.X_OK) else ""
     is_fish = os.path.basename(named) == "fish"  # noqa: PTH119
     order = ("bash", "sh") if is_fish else ("sh", "bash")
-    return next((found for name in order if (found := shutil.which(name, path=path))), "")
+    return next((real for name in order if (real := shutil.which(name, path=path))), "")

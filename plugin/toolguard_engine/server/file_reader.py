@@ -98,17 +98,17 @@ class _KeptTexts:
         self._size = 0
 
     def of(self, path: str, data: bytes, identity: tuple[int, int, int, int]) -> FileText:
-        data_before, found = self._known.get(path, (b"", None))
-        if found is None or data != data_before:
+        data_before, file = self._known.get(path, (b"", None))
+        if file is None or data != data_before:
             self._drop(path)
-            found = _text_of(path, data, identity)
+            file = _text_of(path, data, identity)
             self._size += len(data)
-        elif found.identity != identity:
-            found = structs.replace(found, identity=identity)
-        self._known[path] = data, found
+        elif file.identity != identity:
+            file = structs.replace(file, identity=identity)
+        self._known[path] = data, file
         while len(self._known) > MAX_KEPT or self._size > MAX_KEPT_BYTES:
             self._drop(next(iter(self._known)))
-        return found
+        return file
 
     def _drop(self, path: str) -> None:
         if (known := self._known.pop(path, None)) is not None:
@@ -129,15 +129,15 @@ def _why(error: Exception) -> Unread:
 
 def _missing(paths: list[str]) -> list[str]:
     """Looks at each, or lists the folder if there are many of it."""
-    found = list[str]()
+    missing = list[str]()
     for folder, group in groupby(sorted(paths), os.path.dirname):
         known = list(group)
         names = _names(folder) if len(known) > FEW else None
         if names is None:
-            found += [path for path in known if not os.path.lexists(path)]
+            missing += [path for path in known if not os.path.lexists(path)]
         else:
-            found += [path for path in known if os.path.basename(path) not in names]  # noqa: PTH119 - a hundred times
-    return found
+            missing += [path for path in known if os.path.basename(path) not in names]  # noqa: PTH119 - a hundred times
+    return missing
 
 
 def _names(folder: str) -> set[str] | None:
@@ -177,8 +177,8 @@ class FileReader:
 
     def read(self, path: str) -> FileText | Unread:
         if (real := self._disks.real(path)) is None:
-            found = self.bounded(self._read, path)
-            return found if found is not None else Unread("too-slow")
+            text = self.bounded(self._read, path)
+            return text if text is not None else Unread("too-slow")
         reading, self._timer.reading = self._timer.reading, None
         try:
             return read_real(real, self._kept)
@@ -188,8 +188,8 @@ class FileReader:
     def resolve(self, path: str) -> str:
         if (real := self._disks.real(path)) is not None:
             return real
-        found = self.bounded(self._resolve_safely, path)
-        return path if found is None else found
+        resolved = self.bounded(self._resolve_safely, path)
+        return path if resolved is None else resolved
 
     def is_unchanged(self, path: str) -> bool:
         return bool(self.bounded(is_unchanged, path))
@@ -204,8 +204,8 @@ class FileReader:
 
     def _looked(self, look: Callable[[list[str]], list[str]], paths: list[str]) -> list[str]:
         is_local = len(paths) <= FEW and all(self._disks.real(path) is not None for path in paths)
-        found = look(paths) if is_local else self.bounded(look, paths)
-        return found or []
+        answers = look(paths) if is_local else self.bounded(look, paths)
+        return answers or []
 
     def _resolve_safely(self, path: str) -> str:
         try:
@@ -228,15 +228,15 @@ class FileReader:
             return None
         worker = self._worker = self._worker or _Worker()
         try:
-            found = worker.ask(look, at, self._wait)
+            error = worker.ask(look, at, self._wait)
         except Empty:
             self._worker = None
             self._stuck.append(worker)
             worker.leave()
             return None
-        if isinstance(found, Exception):
-            raise found
-        return found
+        if isinstance(error, Exception):
+            raise error
+        return error
 
 
 class _Worker:
@@ -263,8 +263,8 @@ class _Worker:
         while (asked := self._asked.get()) is not None:
             look, at = asked
             try:
-                found = look(at)
+                result = look(at)
             except Exception as error:  # noqa: BLE001 - raised where it was asked
-                found = error
-            self._found.put(found)
-            del asked, look, at, found
+                result = error
+            self._found.put(result)
+            del asked, look, at, result

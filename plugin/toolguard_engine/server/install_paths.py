@@ -53,20 +53,20 @@ def links_to(home: str, state: str) -> tuple[tuple[str, str], ...]:
     Looked at are these folders themselves, those above them, and what lies in the home folder; others may exist.
     """
     targets = [path for path in (home, state) if path and "\0" not in path]
-    found: dict[str, str] = {}
+    links: dict[str, str] = {}
     for path in targets:
         real = os.path.realpath(path)
         if real != path:
-            found[real] = path
+            links[real] = path
     ends = [f"{os.path.realpath(path)}/" for path in targets]
     wanted = {identity for end in ends for folder in _upwards(end) if (identity := _identity(folder))}
-    folders = [each for path in targets for each in (path, f"{path}/workspace", *map(str, Path(path).parents))]
+    folders = [directory for path in targets for directory in (path, f"{path}/workspace", *map(str, Path(path).parents))]
     for folder in dict.fromkeys(folders):
         for link in _links_in(folder, wanted):
             real = os.path.realpath(link)
             if link not in targets and real != "/" and any(end.startswith(f"{real}/") for end in ends):
-                found.setdefault(link, real)
-    return tuple(found.items())[:MAX_LINKS]
+                links.setdefault(link, real)
+    return tuple(links.items())[:MAX_LINKS]
 
 
 def _upwards(path: str) -> Iterator[Path]:
@@ -77,10 +77,10 @@ def _upwards(path: str) -> Iterator[Path]:
 def _identity(path: str | Path) -> tuple[int, int] | None:
     """Device and inode of what lies there, after all links; None if it cannot be examined."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - for each link of a folder
+        stat = os.stat(path)  # noqa: PTH116 - for each link of a folder
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino
 
 
 def _links_in(folder: str, wanted: set[tuple[int, int]]) -> Iterator[str]:
@@ -97,16 +97,16 @@ def _links_in(folder: str, wanted: set[tuple[int, int]]) -> Iterator[str]:
 
 def package_of(script: str) -> tuple[str, ...]:
     """The folder of the package that a script belongs to, under every name; nothing where it is not the gateway's."""
-    found: dict[str, None] = {}
+    packages: dict[str, None] = {}
     if not script or "\0" in script:
         return ()
     for path in (Path(script), Path(os.path.realpath(script))):
         for folder in list(path.parents)[:4]:
             if (folder / "package.json").is_file():
                 if folder.name in ("openclaw", "clawdbot") or (folder / "openclaw.mjs").is_file():
-                    found[str(folder)] = None
+                    packages[str(folder)] = None
                 break
-    return tuple(found)
+    return tuple(packages)
 
 
 def measured(config: MetricsConfig) -> tuple[str, str]:
@@ -124,19 +124,21 @@ def public_names(config: MetricsConfig) -> tuple[str, ...]:
 def notifying(config: NotifyConfig, home: str) -> tuple[str, ...]:
     """The files that decide where notifications go, and the user's own programs that get them. Not programs of the system
     or interpreters, which agents may run. Each with the file that it leads to if it is a link."""
-    own = [path for path in (_at(home, each) for each in notify_targets.programs(config)) if path.startswith(f"{home}/")]
+    own = [
+        path for path in (_at(home, program) for program in notify_targets.programs(config)) if path.startswith(f"{home}/")
+    ]
     own = [path for path in own if not _is_usual(os.path.basename(path))]  # noqa: PTH119 - texts
     return (*notification_secrets(config, home), *_with_targets(own))
 
 
 def notification_secrets(config: NotifyConfig, home: str) -> tuple[str, ...]:
     """The files with addresses and secrets of notifications: who reads them can read or forge what is sent. As above."""
-    return _with_targets(_at(home, each) for each in notify_targets.files(config))
+    return _with_targets(_at(home, file) for file in notify_targets.files(config))
 
 
 def _with_targets(files: Iterable[str]) -> tuple[str, ...]:
     named = [file for file in files if file.startswith("/") and file.isprintable()]
-    return tuple(dict.fromkeys(each for file in named for each in (file, os.path.realpath(file))))
+    return tuple(dict.fromkeys(path for file in named for path in (file, os.path.realpath(file))))
 
 
 def _at(home: str, path: str) -> str:
@@ -156,28 +158,28 @@ def included(config_path: str) -> tuple[str, ...]:
     if not config_path:
         return ()
     main = Path(config_path)
-    found, is_all = _included(main)
-    guarded = found if is_all else [*found, main.parent]
-    return tuple(dict.fromkeys(each for path in guarded for each in (str(path), os.path.realpath(path))))
+    paths, is_all = _included(main)
+    guarded = paths if is_all else [*paths, main.parent]
+    return tuple(dict.fromkeys(file for path in guarded for file in (str(path), os.path.realpath(path))))
 
 
 def _included(main: Path) -> tuple[list[Path], bool]:
     """The files, and whether these are all of them."""
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     todo, left = [main], gateway_config.MAX_BYTES
     while todo:
         path = todo.pop()
         data = _content(path, left)
         for name in _names(data[:left].decode("utf-8", "replace")):
-            if name is None or (len(found) == gateway_config.MAX_FILES and path.parent / name not in found):
-                return list(found), False
-            if path.parent / name not in found:
-                found[path.parent / name] = None
+            if name is None or (len(files) == gateway_config.MAX_FILES and path.parent / name not in files):
+                return list(files), False
+            if path.parent / name not in files:
+                files[path.parent / name] = None
                 todo.append(path.parent / name)
         left -= len(data)
         if left < 0:
-            return list(found), False
-    return list(found), True
+            return list(files), False
+    return list(files), True
 
 
 def stamps(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
@@ -187,10 +189,10 @@ def stamps(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
 
 def _stamp(path: str) -> tuple[int, int]:
     try:
-        found = Path(path).stat()
+        stat = Path(path).stat()
     except (OSError, ValueError):
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _content(path: Path, limit: int) -> bytes:

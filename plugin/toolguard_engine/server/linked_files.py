@@ -18,7 +18,7 @@ def on_the_way(path: str) -> Iterator[str]:
     yield path
     yield from _followed(path)
     with suppress(OSError), os.scandir(path) as entries:
-        links = [each.path for each in islice(entries, MAX_ENTRIES) if each.is_symlink()]
+        links = [entry.path for entry in islice(entries, MAX_ENTRIES) if entry.is_symlink()]
         for link in links:
             yield from _followed(link)
 

@@ -16,15 +16,15 @@ _ODD = frozenset(",:\\\n\t \"'")
 def roots(folders: Iterable[str], cwd: str = "/", mounts: list[str] | None = None) -> list[str]:
     """The outermost of the folders, and what is mounted in them, outer ones first. Raises `RehearsalError`. `cwd`: of the
     command, which a model chooses: where it cannot have an overlay it is read-only."""
-    named = {os.path.realpath(each) for each in folders if os.path.isdir(each)}
+    named = {os.path.realpath(folder) for folder in folders if os.path.isdir(folder)}
     there = sorted({*named, *([] if _is_odd(cwd) else [os.path.realpath(cwd)])}, key=_outer_first)
     mounts = mounted() if mounts is None else mounts
-    found: list[str] = []
+    around: list[str] = []
     for path in there:
-        if not any(_is_in(path, each) and _is_owned(path, each) for each in found):
-            found.append(path)
-    inner = {each for each in mounts if any(_is_in(each, root) for root in found) and _is_changeable(each)}
-    everything = sorted({*found, *inner}, key=_outer_first)
+        if not any(_is_in(path, mount) and _is_owned(path, mount) for mount in around):
+            around.append(path)
+    inner = {mount for mount in mounts if any(_is_in(mount, root) for root in around) and _is_changeable(mount)}
+    everything = sorted({*around, *inner}, key=_outer_first)
     if len(everything) > MAX_ROOTS:
         raise RehearsalError("too many file systems are mounted in the home folder")
     if odd := next(filter(_is_odd, everything), ""):

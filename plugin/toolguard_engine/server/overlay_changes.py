@@ -26,12 +26,12 @@ class TooMuchError(Exception):
 
 def changes(root: str, upper: str) -> list[RehearsedChange]:
     """The changes, folders before what is in them. Raises `TooMuchError` and `OSError`."""
-    found = []
-    for each in _in_folder(root, upper, 0):
-        found.append(each)
-        if len(found) > MAX_CHANGES:
+    entries = []
+    for change in _in_folder(root, upper, 0):
+        entries.append(change)
+        if len(entries) > MAX_CHANGES:
             raise TooMuchError(f"it changes more than {MAX_CHANGES} files")
-    return found
+    return entries
 
 
 def _in_folder(path: str, upper: str, depth: int, *, is_new: bool = False) -> Iterator[RehearsedChange]:
@@ -45,25 +45,25 @@ def _in_folder(path: str, upper: str, depth: int, *, is_new: bool = False) -> It
 
 
 def _entry(path: str, made: str, depth: int) -> Iterator[RehearsedChange]:
-    found = os.lstat(made)
+    made_status = os.lstat(made)
     was = before(path)
-    mode = stat.S_IMODE(found.st_mode)
-    if stat.S_ISCHR(found.st_mode) and found.st_rdev == 0:
+    mode = stat.S_IMODE(made_status.st_mode)
+    if stat.S_ISCHR(made_status.st_mode) and made_status.st_rdev == 0:
         if was.what == "folder":
             yield from _removed(path, frozenset(), depth)
         if was.what != "nothing":
             yield RehearsedChange(path, was, After())
-    elif stat.S_ISDIR(found.st_mode):
+    elif stat.S_ISDIR(made_status.st_mode):
         if was.what != "folder" or was.mode != mode:
             yield RehearsedChange(path, was, After("folder", mode))
         is_new = was.what == "folder" and OPAQUE in system_calls.attributes(made)
         yield from _in_folder(path, made, depth + 1, is_new=is_new)
-    elif stat.S_ISLNK(found.st_mode):
+    elif stat.S_ISLNK(made_status.st_mode):
         yield from _removed(path, frozenset(), depth) if was.what == "folder" else ()
         yield from _link(path, was, os.readlink(made))
-    elif stat.S_ISREG(found.st_mode):
+    elif stat.S_ISREG(made_status.st_mode):
         yield from _removed(path, frozenset(), depth) if was.what == "folder" else ()
-        after = After("file", mode, found.st_size, found.st_mtime_ns, kept=made)
+        after = After("file", mode, made_status.st_size, made_status.st_mtime_ns, kept=made)
         yield from _file(path, was, after)
     # A socket or a pipe is of use to the program that made it, and that has ended.
 

@@ -80,10 +80,10 @@ class PersonDecisions:
     def _in_doubt(
         self, message: messages.PersonDecision
     ) -> Callable[[messages.DecisionReply | messages.DoubtfulPeer], messages.Wire]:
-        def answer(found: messages.DecisionReply | messages.DoubtfulPeer) -> messages.Wire:
-            if isinstance(found, messages.DecisionReply):
-                return found
-            return self._refused(message, found, f"toolguard approve {audit_log.plain(message.nonce)[:20]}")
+        def answer(reply: messages.DecisionReply | messages.DoubtfulPeer) -> messages.Wire:
+            if isinstance(reply, messages.DecisionReply):
+                return reply
+            return self._refused(message, reply, f"toolguard approve {audit_log.plain(message.nonce)[:20]}")
 
         return answer
 
@@ -140,10 +140,10 @@ class PersonDecisions:
     def _with_weaker(self, answer: messages.DecisionReply) -> messages.DecisionReply:
         """What waits for a person beside held calls."""
         try:
-            found = self._state.weakenings.pending() if self._state.weakenings else []
+            lines = self._state.weakenings.pending() if self._state.weakenings else []
         except StoreError as error:
-            found = [f"Cannot find out whether settings became weaker: {error}"]
-        return structs.replace(answer, text="\n".join([answer.text, *found])) if found else answer
+            lines = [f"Cannot find out whether settings became weaker: {error}"]
+        return structs.replace(answer, text="\n".join([answer.text, *lines])) if lines else answer
 
     def _checkpoint(self, message: messages.PersonDecision) -> messages.Wire | None:
         """A person looked: the budget of this session and of its agent's subagents, or of all, is full again."""
@@ -163,7 +163,7 @@ class PersonDecisions:
         if self._state.approvals is None:
             return messages.DecisionReply(message.id, ok=True, text=done)
         decision = Decision(audit_log.plain(message.by), message.where)
-        work = partial(self._state.approvals.lapse, means(each.key for each in changed), decision)
+        work = partial(self._state.approvals.lapse, means(standing.key for standing in changed), decision)
         away = messages.DecisionReply(message.id, ok=True, text=f"{done}; {replies.NOT_LAPSED}")
         reply = lambda closed: structs.replace(away, text=f"{done}{closed and f'; {closed}'}")  # noqa: E731
         self._ask(message, work, reply, away, always=True)

@@ -49,9 +49,9 @@ class DescriptorPipe:
     def ready(self, seconds: float, other: int = -1) -> bool:
         sources = [self._source] if other < 0 else [self._source, other]
         self._is_waiting = True
-        found = select.select(sources, [], [], None if seconds == math.inf else seconds)[0]
+        readable = select.select(sources, [], [], None if seconds == math.inf else seconds)[0]
         self._work()
-        return self._source in found
+        return self._source in readable
 
     def read(self) -> bytes:
         self._is_waiting = True

@@ -27,11 +27,11 @@ def before(path: str) -> Before:
 def before_in(folder: int | None, name: str) -> Before:
     """The same for an entry of an open folder, or for a path."""
     try:
-        found = os.lstat(name, dir_fd=folder)
+        seen = os.lstat(name, dir_fd=folder)
     except FileNotFoundError:
         return _NOTHING
-    mode = stat.S_IMODE(found.st_mode)
-    if stat.S_ISDIR(found.st_mode):
+    mode = stat.S_IMODE(seen.st_mode)
+    if stat.S_ISDIR(seen.st_mode):
         return Before("folder", mode=mode)
-    what: What = "link" if stat.S_ISLNK(found.st_mode) else "file"
-    return Before(what, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, mode)
+    what: What = "link" if stat.S_ISLNK(seen.st_mode) else "file"
+    return Before(what, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, mode)

@@ -222,7 +222,7 @@ class Records:
             raise
         except StoreError as error:
             self._output.complain(
-                f"the audit log cannot be written: {error}; not logged: {'; '.join(each.reason for each in events)}"
+                f"the audit log cannot be written: {error}; not logged: {'; '.join(event.reason for event in events)}"
             )
             raise
 

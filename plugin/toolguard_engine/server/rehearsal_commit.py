@@ -76,38 +76,38 @@ def keep(changes: list[RehearsedChange], into: Path) -> None:
 
 def _read_only(changes: list[RehearsedChange]) -> list[RehearsedChange]:
     """The folders of the changes that have to be made writable for them, as what they are: they get their mode back."""
-    found = []
+    problems = []
     for path in {os.path.dirname(change.path) for change in changes}.difference(change.path for change in changes):
         was = present_state.before(path)
         if was.what == "folder" and was.mode & stat.S_IRWXU != stat.S_IRWXU:
-            found.append(RehearsedChange(path, was, After("folder", was.mode)))
-    return found
+            problems.append(RehearsedChange(path, was, After("folder", was.mode)))
+    return problems
 
 
 def _ordered(changes: list[RehearsedChange]) -> list[RehearsedChange]:
     """What is removed first, innermost first; then what is made, outermost first."""
-    removed = [each for each in changes if each.after.what == "nothing"]
-    made = [each for each in changes if each.after.what != "nothing"]
+    removed = [change for change in changes if change.after.what == "nothing"]
+    made = [change for change in changes if change.after.what != "nothing"]
     return [
-        *sorted(removed, key=lambda each: (-each.path.count("/"), each.path)),
-        *sorted(made, key=lambda each: (each.path.count("/"), each.path)),
+        *sorted(removed, key=lambda change: (-change.path.count("/"), change.path)),
+        *sorted(made, key=lambda change: (change.path.count("/"), change.path)),
     ]
 
 
 def read(kept: Path) -> CommitJournal:
     """Raises `OSError` and `ValueError`."""
-    found = _JOURNALS.decode(atomic.read_bounded(kept / JOURNAL, MAX_JOURNAL))
-    return CommitJournal([_as_paths(change) for change in found.changes])
+    journal = _JOURNALS.decode(atomic.read_bounded(kept / JOURNAL, MAX_JOURNAL))
+    return CommitJournal([_as_paths(change) for change in journal.changes])
 
 
 def _as_text(change: RehearsedChange) -> RehearsedChange:
     """With a sign for each byte of its paths: JSON takes no name that is not UTF-8."""
-    path, link = (os.fsencode(each).decode("latin-1") for each in (change.path, change.after.link))
+    path, link = (os.fsencode(name).decode("latin-1") for name in (change.path, change.after.link))
     return msgspec.structs.replace(change, path=path, after=msgspec.structs.replace(change.after, link=link))
 
 
 def _as_paths(change: RehearsedChange) -> RehearsedChange:
-    path, link = (os.fsdecode(each.encode("latin-1")) for each in (change.path, change.after.link))
+    path, link = (os.fsdecode(name.encode("latin-1")) for name in (change.path, change.after.link))
     return msgspec.structs.replace(change, path=path, after=msgspec.structs.replace(change.after, link=link))
 
 
@@ -182,7 +182,7 @@ def _make(folder: Path, at: Path, journal: CommitJournal) -> list[str]:
     gone = folder / DONE / at.name
     at.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
-    return [each for each in failed if each]
+    return [problem for problem in failed if problem]
 
 
 def _apply(change: RehearsedChange, at: Path) -> str:
@@ -207,9 +207,9 @@ def _apply(change: RehearsedChange, at: Path) -> str:
 
 def _make_writable(folder: int) -> None:
     """As the command did before it changed something there."""
-    found = os.fstat(folder)
-    if found.st_mode & stat.S_IRWXU != stat.S_IRWXU and found.st_uid == os.getuid():
-        os.fchmod(folder, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
+    status = os.fstat(folder)
+    if status.st_mode & stat.S_IRWXU != stat.S_IRWXU and status.st_uid == os.getuid():
+        os.fchmod(folder, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
 
 
 def _replace(after: After, now: Before, folder: int, name: str, at: Path) -> None:

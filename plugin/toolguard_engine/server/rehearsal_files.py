@@ -90,6 +90,6 @@ def sweep_held(folder: Path) -> None:
 
 def sweep(folder: Path) -> None:
     """Forgets the oldest of too many commands."""
-    keys = [each for each in folder.iterdir() if (each / PLAN).exists()]
-    for old in sorted(keys, key=lambda each: each.stat().st_mtime)[:-MAX_KEYS]:
+    keys = [path for path in folder.iterdir() if (path / PLAN).exists()]
+    for old in sorted(keys, key=lambda path: path.stat().st_mtime)[:-MAX_KEYS]:
         shutil.rmtree(old, ignore_errors=True)

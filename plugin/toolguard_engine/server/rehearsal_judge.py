@@ -39,10 +39,10 @@ def judged(
     guard = Guard(config, {}, host, packs.load().without(config.rules_off).plus(own), files=FileReader())
     worked_in = _workspace(plan.workspace, host)
     where = Where(host.home, worked_in, worked_in, host.state_dir)
-    found: list[tuple[int, str, tuple[str, str]]] = []
+    numbered: list[tuple[int, str, tuple[str, str]]] = []
     for deed in rehearsed_effects.deeds(changes, opened, where, plan.revealed, _content):
         call = replace(
-            deed.call, agent=plan.agent, params={name: _readable(each) for name, each in deed.call.params.items()}
+            deed.call, agent=plan.agent, params={name: _readable(param) for name, param in deed.call.params.items()}
         )
         verdict = guard.weigh(call)
         words, path = _readable(deed.words), _readable(deed.path)
@@ -50,16 +50,16 @@ def judged(
             return JudgedRehearsal([], [], f"it {words}: {verdict.reason}")
         if verdict.decision == "hold" or deed.reason:
             text = f"{words} ({_bare(verdict.reason) or deed.reason})"
-            found.append((-verdict.score, text, (deed.kind, path)))
-    found.sort(key=lambda each: each[0])
-    return JudgedRehearsal([text for _, text, _ in found], [done for _, _, done in found])
+            numbered.append((-verdict.score, text, (deed.kind, path)))
+    numbered.sort(key=lambda row: row[0])
+    return JudgedRehearsal([text for _, text, _ in numbered], [done for _, _, done in numbered])
 
 
 def _workspace(named: str, host: Host) -> str:
     """Where agents work: their workspace, unless that has the user's own files in it. The folder that the command ran in
     does not count: a model chooses it."""
     inside = f"{named}/".removeprefix(f"{host.home}/")
-    is_around = any(f"{each}/".startswith(f"{named.rstrip('/')}/") for each in (host.home, host.state_dir))
+    is_around = any(f"{folder}/".startswith(f"{named.rstrip('/')}/") for folder in (host.home, host.state_dir))
     if not named or is_around or inside.rstrip("/").lower() in PERSONAL_FOLDERS:
         return f"{host.state_dir}/workspace"
     return named

@@ -30,8 +30,8 @@ def main() -> None:
 def _fault(file: str, holder: str, roots: list[str]) -> str:
     with rehearsal_room.rehearsed(RehearsalRoom(roots, [], [], holder, []), [REMOVES, file], "/") as ended:
         pairs = zip(roots, ended.uppers, strict=True)
-        found = [os.path.join(upper, os.path.relpath(file, root)) for root, upper in pairs]
-        if ended.code or not any(map(os.path.lexists, found)):
+        places = [os.path.join(upper, os.path.relpath(file, root)) for root, upper in pairs]
+        if ended.code or not any(map(os.path.lexists, places)):
             return f"what a command removes is not seen (exit code {ended.code})"
     return "" if os.path.exists(file) else "what a command removes on the copy is gone"
 

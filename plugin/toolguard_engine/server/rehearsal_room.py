@@ -92,12 +92,12 @@ def _ended(report: int, plan: RehearsalRoom) -> Ended:
     while data.count(b"\n") < 2 and len(data) < MAX_REPORT and (more := os.read(report, 65_536)):  # noqa: PLR2004
         data += more
     pid, *rest = sorted(data.decode("utf-8", "replace").splitlines())
-    found: dict[str, Any] = json.loads(rest[0]) if rest else {"error": "its room ended"}
-    if "error" in found:
-        raise RehearsalError(found["error"])
-    held = f"/proc/{pid}/fd/{found['store']}"
+    answer: dict[str, Any] = json.loads(rest[0]) if rest else {"error": "its room ended"}
+    if "error" in answer:
+        raise RehearsalError(answer["error"])
+    held = f"/proc/{pid}/fd/{answer['store']}"
     uppers = [f"{held}/u{number}" for number in range(len(plan.roots))]
-    return Ended(found["code"], found["network"], found["left"], found["opened"], uppers, found["unwatched"])
+    return Ended(answer["code"], answer["network"], answer["left"], answer["opened"], uppers, answer["unwatched"])
 
 
 def _in_child(work: Any) -> None:
@@ -131,7 +131,7 @@ def _make(plan: RehearsalRoom, argv: list[str], cwd: str, telling: int, kept: in
 
 
 def _tell(telling: int, *lines: Any) -> None:
-    os.write(telling, "".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in lines).encode())
+    os.write(telling, "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines).encode())
 
 
 def _words(error: OSError) -> str:
@@ -153,8 +153,8 @@ def _hold(plan: RehearsalRoom, sockets: list[str], argv: list[str], cwd: str, te
     code, left = _awaited(started)
     opened = _opened(handle, watched)
     seen = {"network": _counted() > before, "opened": opened, "unwatched": missed}
-    found = {"code": code, "left": left, **seen, "store": store}
-    _tell(telling, found)
+    data = {"code": code, "left": left, **seen, "store": store}
+    _tell(telling, data)
     os.read(kept, 1)
     os._exit(0)
 
@@ -234,14 +234,14 @@ def _is_anybody_left() -> bool:
 
 
 def _counted() -> int:
-    found = 0
+    count = 0
     with suppress(OSError, ValueError), open("/proc/net/snmp", encoding="ascii") as file:
         lines = [line.split() for line in file]
         for names, values in zip(lines[::2], lines[1::2], strict=False):
-            found += sum(int(values[names.index(name)]) for kind, name in _COUNTED if names[0] == kind and name in names)
+            count += sum(int(values[names.index(name)]) for kind, name in _COUNTED if names[0] == kind and name in names)
     with suppress(OSError, ValueError), open("/proc/net/snmp6", encoding="ascii") as file:
-        found += sum(int(line.split()[1]) for line in file if line.startswith("Ip6OutNoRoutes"))
-    return found
+        count += sum(int(line.split()[1]) for line in file if line.startswith("Ip6OutNoRoutes"))
+    return count
 
 
 IN_OPEN, IN_ISDIR, IN_NONBLOCK, IN_CLOEXEC = 0x20, 0x40000000, 0o4000, 0o2000000
@@ -259,10 +259,10 @@ def _watch(paths: list[str]) -> tuple[int, dict[int, str], list[str]]:
     watched: dict[int, str] = {}
     missed: list[str] = []
     for path in paths:
-        for each in _with_folders(path):
-            number = libc.inotify_add_watch(handle, os.fsencode(each), IN_OPEN) if len(watched) < MAX_WATCHED else -1
+        for folder in _with_folders(path):
+            number = libc.inotify_add_watch(handle, os.fsencode(folder), IN_OPEN) if len(watched) < MAX_WATCHED else -1
             if number >= 0:
-                watched[number] = each
+                watched[number] = folder
             elif len(watched) >= MAX_WATCHED or ctypes.get_errno() not in _NOT_READ:
                 missed.append(path)
                 break
@@ -280,12 +280,12 @@ def _opened(handle: int, paths: dict[int, str]) -> list[str]:
     with suppress(OSError):
         while more := os.read(handle, 65_536):
             data += more
-    found, at = [], 0
+    handles, at = [], 0
     while at + _EVENT <= len(data):
         number, mask = (int.from_bytes(data[at + start : at + start + 4], sys.byteorder) for start in (0, 4))
         length = int.from_bytes(data[at + 12 : at + 16], sys.byteorder)
         name = os.fsdecode(data[at + _EVENT : at + _EVENT + length].rstrip(b"\0"))
         at += _EVENT + length
         if not mask & IN_ISDIR and number in paths:
-            found.append(f"{paths[number]}/{name}".rstrip("/"))
-    return list(dict.fromkeys(found))
+            handles.append(f"{paths[number]}/{name}".rstrip("/"))
+    return list(dict.fromkeys(handles))

@@ -128,7 +128,7 @@ def _now(folder: Path) -> int:
 def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: list[str], since: int) -> int:
     effects = [*([NETWORK] if ended.network else []), *([LEFT] if ended.left else [])]
     is_whole = not effects
-    effects += [f"may have read {each}, which has more folders than can be watched" for each in ended.unwatched]
+    effects += [f"may have read {directory}, which has more folders than can be watched" for directory in ended.unwatched]
     changes: list[RehearsedChange] = []
     done: list[tuple[str, str]] = []
     try:

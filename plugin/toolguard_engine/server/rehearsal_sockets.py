@@ -25,10 +25,10 @@ def named() -> list[str]:
     """The paths of the sockets in this network namespace. Raises `OSError`, also if there are too many."""
     with open(LISTED, "rb") as file:
         columns = [line.rstrip(b"\n").split(maxsplit=PATH) for line in file]
-    found = {os.fsdecode(each[PATH]) for each in columns if len(each) > PATH and each[PATH].startswith(b"/")}
-    if len(found) > MAX_SOCKETS:
+    paths = {os.fsdecode(column[PATH]) for column in columns if len(column) > PATH and column[PATH].startswith(b"/")}
+    if len(paths) > MAX_SOCKETS:
         raise OSError(0, "more sockets than can be kept from a command", LISTED)
-    return sorted(found)
+    return sorted(paths)
 
 
 def empty_run(needed: Iterable[str]) -> None:
@@ -37,7 +37,7 @@ def empty_run(needed: Iterable[str]) -> None:
         if not os.path.isdir(run) or os.path.islink(run):
             continue
         with os.scandir(run) as entries:
-            links = {each.path: os.readlink(each.path) for each in entries if each.is_symlink()}
+            links = {entry.path: os.readlink(entry.path) for entry in entries if entry.is_symlink()}
         mount("tmpfs", run, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=8m")
         for path, target in links.items():
             os.symlink(target, path)
@@ -48,7 +48,7 @@ def empty_run(needed: Iterable[str]) -> None:
 
 def mask(sockets: Iterable[str], roots: Iterable[str]) -> None:
     """`roots`: of overlays."""
-    below = tuple(f"{each}/" for each in roots)
+    below = tuple(f"{root}/" for root in roots)
     for path in sockets:
         real = os.path.realpath(path)
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # then no command gets there either

@@ -36,7 +36,7 @@ ELSEWHERE = ("node", "sandbox")
 
 def interpreter(module: str) -> list[str]:
     """A Python with the package, whatever the variables of the command say."""
-    path = [str(PACKAGE), *(each for each in sys.path if each)]
+    path = [str(PACKAGE), *(folder for folder in sys.path if folder)]
     return [sys.executable, "-I", "-c", BOOT.format(path=path, module=module)]
 
 
@@ -127,7 +127,7 @@ class RehearsedCommands:
         return RehearsalPlan(
             agent=call.agent,
             folders=[*self._folders, *([call.cwd] if call.cwd else [])],
-            private=[each for each in ("/dev/shm", self._runtime) if os.path.isdir(each)],  # noqa: S108, PTH112
+            private=[folder for folder in ("/dev/shm", self._runtime) if os.path.isdir(folder)],  # noqa: S108, PTH112
             rules=kept,
             watched=[path for _, path in credential_doors.places(home) if os.path.exists(path)],  # noqa: PTH110
             revealed=list(dict.fromkeys(chain.from_iterable(map(linked_files.on_the_way, map(str, revealed))))),

@@ -58,8 +58,8 @@ def standing() -> RoomCause | None:
 
 def of(error: str) -> RoomCause:
     """The cause that this error of a room shows."""
-    if found := standing():
-        return found
+    if cause := standing():
+        return cause
     if _read("user/max_user_namespaces") == "0":
         return NO_NAMESPACES
     if _read("kernel/unprivileged_userns_clone") == "0":

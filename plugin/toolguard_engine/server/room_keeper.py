@@ -56,8 +56,8 @@ def start_loopback() -> None:
 
 
 def kept_flags(path: str) -> int:
-    found = os.statvfs(path).f_flag
-    return found & KEPT_FLAGS | (MS_RELATIME if found & ST_RELATIME else 0)
+    flags = os.statvfs(path).f_flag
+    return flags & KEPT_FLAGS | (MS_RELATIME if flags & ST_RELATIME else 0)
 
 
 def make_read_only(path: str) -> None:
@@ -80,16 +80,16 @@ def new_folder(path: str) -> None:
 
 
 def copies(folder: str) -> list[tuple[str, bytes, int]]:
-    found = []
+    copied = []
     for name in sorted(os.listdir(folder))[:MAX_COPIES]:
         path = os.path.join(folder, name)
         try:
             if stat.S_ISREG(os.stat(path).st_mode):
                 with open(path, "rb") as file:
-                    found.append((name, file.read(MAX_COPY), os.stat(path).st_mode & 0o777))
+                    copied.append((name, file.read(MAX_COPY), os.stat(path).st_mode & 0o777))
         except OSError:
             continue  # a file of root's that we may not read: nobody needs a copy of it
-    return found
+    return copied
 
 
 def pins(kinds: dict[str, set[str]]) -> set[str]:
@@ -105,15 +105,15 @@ def pins(kinds: dict[str, set[str]]) -> set[str]:
 
 def is_hidden(path: str, kinds: dict[str, set[str]]) -> bool:
     """Whether the innermost rule that a path lies under hides it."""
-    around = next((each for each in (path, *folders_above(path)) if each in kinds), "")
+    around = next((folder for folder in (path, *folders_above(path)) if folder in kinds), "")
     return "hide" in kinds.get(around, ())
 
 
 def folders_above(path: str) -> list[str]:
-    found = []
+    folders = []
     while path != "/" and (path := os.path.dirname(path)) != "/":
-        found.append(path)
-    return found
+        folders.append(path)
+    return folders
 
 
 def furnish(rules: list[tuple[str, str]]) -> None:

@@ -32,7 +32,7 @@ def look(host: Host, environment: Mapping[str, str]) -> RoomPlaces:
     return RoomPlaces(
         host=host,
         workspaces=tuple(dict.fromkeys(workspaces)),
-        agents=tuple(Path(each).name for each in _folders(f"{host.state_dir}/agents")),
+        agents=tuple(Path(folder).name for folder in _folders(f"{host.state_dir}/agents")),
         uid=uid,
         user=_user(uid),
         runtime=environment.get("XDG_RUNTIME_DIR", ""),
@@ -46,19 +46,19 @@ def look(host: Host, environment: Mapping[str, str]) -> RoomPlaces:
 def _interpreters(uid: int) -> Iterator[str]:
     """What the guard and the gateway are started with at their next start, where the user could change it: Python, its
     library, its folder of the user's own packages, from which it loads code at its start, and Node."""
-    found = [os.path.realpath(sys.executable), _library()]
+    paths = [os.path.realpath(sys.executable), _library()]
     with suppress(OSError):
-        found.append(os.readlink(f"/proc/{os.getppid()}/exe"))  # noqa: PTH115 - a text
+        paths.append(os.readlink(f"/proc/{os.getppid()}/exe"))  # noqa: PTH115 - a text
     if site.ENABLE_USER_SITE:
-        found.append(site.getusersitepackages())
-    yield from dict.fromkeys(each for each in found if _belongs_to(uid, each))
+        paths.append(site.getusersitepackages())
+    yield from dict.fromkeys(path for path in paths if _belongs_to(uid, path))
 
 
 def _packages(uid: int) -> Iterator[str]:
     """Of the library, what a virtual environment does not load: other programs' packages may be installed there."""
-    found = f"{_library()}/site-packages"
-    if sys.prefix != sys.base_prefix and _belongs_to(uid, found):
-        yield found
+    folder = f"{_library()}/site-packages"
+    if sys.prefix != sys.base_prefix and _belongs_to(uid, folder):
+        yield folder
 
 
 def _library() -> str:
@@ -74,20 +74,20 @@ def _belongs_to(uid: int, path: str) -> bool:
 
 def is_trusted(name: str, host: Host, path: str | None = None) -> bool:
     """Whether the program of this name belongs to root, or is one of the gateway's or the guard's own."""
-    found = shutil.which(name, path=path)
-    if not found:
+    program = shutil.which(name, path=path)
+    if not program:
         return False
-    real = os.path.realpath(found)
+    real = os.path.realpath(program)
     own = (*host.code, *host.guarded)
-    return any(f"{real}/".startswith(f"{os.path.realpath(each)}/") for each in own) or _is_of_root(real)
+    return any(f"{real}/".startswith(f"{os.path.realpath(folder)}/") for folder in own) or _is_of_root(real)
 
 
 def _is_of_root(path: str) -> bool:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return False
-    return found.st_uid == 0 and not found.st_mode & stat.S_IWOTH
+    return status.st_uid == 0 and not status.st_mode & stat.S_IWOTH
 
 
 def _configured(config: Any, home: str) -> Iterator[str]:
@@ -126,10 +126,10 @@ def _is_sent_elsewhere(entry: Any) -> bool:
 
 
 def _folders(parent: str, prefix: str = "") -> list[str]:
-    found = []
+    folders = []
     with suppress(OSError, ValueError), os.scandir(parent) as entries:
-        found = [each.path for each in islice(entries, MAX_ENTRIES) if each.name.startswith(prefix) and each.is_dir()]
-    return sorted(found)
+        folders = [entry.path for entry in islice(entries, MAX_ENTRIES) if entry.name.startswith(prefix) and entry.is_dir()]
+    return sorted(folders)
 
 
 def _user(uid: int) -> str:

@@ -27,14 +27,14 @@ class RoomWatch:
         self._missing: dict[str, list[str]] = {}
         self._seen: dict[str, Identity | None] = {}
         for path in dict.fromkeys(os.fspath(rule.path) for rule in rules):
-            if found := _stat(path):
-                self._there[path] = self._identity(path, found)
+            if stat := _stat(path):
+                self._there[path] = self._identity(path, stat)
             else:
                 self._await(path)
 
-    def _identity(self, path: str, found: os.stat_result) -> Identity:
+    def _identity(self, path: str, stat: os.stat_result) -> Identity:
         """Of a folder whose files are copied, also when that changed."""
-        return found.st_dev, found.st_ino, found.st_mtime_ns if path in self._copied else 0
+        return stat.st_dev, stat.st_ino, stat.st_mtime_ns if path in self._copied else 0
 
     def _await(self, path: str) -> None:
         folder = _folder_above(path)
@@ -43,15 +43,15 @@ class RoomWatch:
 
     def is_current(self) -> bool:
         for path, known in self._there.items():
-            if (found := _stat(path)) is None or self._identity(path, found) != known:
+            if (stat := _stat(path)) is None or self._identity(path, stat) != known:
                 return False
         return all(self._is_still_missing(folder) for folder in tuple(self._missing))
 
     def _is_still_missing(self, folder: str) -> bool:
-        found = _stat(folder)
-        if found is None:
+        stat = _stat(folder)
+        if stat is None:
             return False
-        now: Identity = (found.st_dev, found.st_ino, found.st_mtime_ns)
+        now: Identity = (stat.st_dev, stat.st_ino, stat.st_mtime_ns)
         if self._seen[folder] == now:
             return True
         paths = self._missing.pop(folder)
@@ -59,7 +59,7 @@ class RoomWatch:
             return False
         for path in paths:  # a folder on the way may be there now
             self._await(path)
-        if folder in self._missing and time.time_ns() - found.st_mtime_ns > SETTLED:
+        if folder in self._missing and time.time_ns() - stat.st_mtime_ns > SETTLED:
             self._seen[folder] = now
         return True
 

@@ -155,8 +155,8 @@ class Rooms:
             done = subprocess.run(command, cwd="/", env={}, capture_output=True, timeout=PROBE_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"a command could not enter: {error}"
-        found = (done.stdout or done.stderr).decode(errors="replace").splitlines()
-        return found[0] if found else "" if done.returncode in (0, 1) else f"a command in it ended with {done.returncode}"
+        lines = (done.stdout or done.stderr).decode(errors="replace").splitlines()
+        return lines[0] if lines else "" if done.returncode in (0, 1) else f"a command in it ended with {done.returncode}"
 
     def entering(self, pid: int) -> list[str]:
         """What stands before a command that runs in this room."""
@@ -225,17 +225,17 @@ def _denied(rules: tuple[RoomRule, ...]) -> Iterator[tuple[str, str]]:
         if rule.kind == "read-only":
             yield "changed", str(rule.path)
         elif rule.kind == "hide" and not rule.door:
-            shown = [each.path for each in rules if each.kind in ("show", "read-only", "write")]
+            shown = [own_rule.path for own_rule in rules if own_rule.kind in ("show", "read-only", "write")]
             yield from (("seen", str(path)) for path in _files(rule.path) if not _is_shown(path, shown))
 
 
 def _files(path: Path) -> Iterator[Path]:
     """A file, or the files in a folder and in the folders in it."""
     yield path
-    for each in _entries(path):
-        yield each
-        if not each.is_symlink():
-            yield from _entries(each)
+    for entry in _entries(path):
+        yield entry
+        if not entry.is_symlink():
+            yield from _entries(entry)
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -245,4 +245,4 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_shown(path: Path, shown: list[Path]) -> bool:
-    return any(path == each or each in path.parents for each in shown)
+    return any(path == folder or folder in path.parents for folder in shown)

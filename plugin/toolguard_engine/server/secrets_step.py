@@ -39,10 +39,10 @@ class SecretsWatch:
 
     def begin(self) -> None:
         self._sources, self._is_asked = self._opened(), False
-        found = FileReader(wait=FIRST_SECONDS).bounded(self._read, self._sources)
-        if found is None:
+        answer = FileReader(wait=FIRST_SECONDS).bounded(self._read, self._sources)
+        if answer is None:
             self._context.output.complain("the secrets of this gateway could not be read in time; reading goes on")
-        self._session.hidden = found or ()
+        self._session.hidden = answer or ()
 
     def _opened(self) -> SecretSources:
         hello, config = self._context.hello, self._session.config

@@ -71,9 +71,9 @@ class SettingsWatch:
         """An end that the gateway outlives is reported like a weaker setting; that of the gateway is a line of the audit
         log. So is one of which neither is known. A reload leaves nothing: the config still loads the plugin."""
         hello = self._context.hello
-        found = gateway_config.plugins(hello.config_path)
+        entries = gateway_config.plugins(hello.config_path)
         state_dir = hello.state_dir if self._found_at_start else ""
-        why = plugin_state.why_unloaded(found, hello.root, state_dir) if found is not None else ""
+        why = plugin_state.why_unloaded(entries, hello.root, state_dir) if entries is not None else ""
         if why:
             self._session.ended("guard.unloaded", f"the gateway stopped the guard: {why}")
         elif self._session.leaving == STOPPING:
@@ -81,7 +81,7 @@ class SettingsWatch:
         elif self._session.signalled:
             text = f"{self._session.signalled} ended the engine; the gateway starts another one if it still runs"
             self._session.ended("guard.signalled", text)
-        elif hello.config_path and (found is None or _is_named_unclearly(found, hello, state_dir)):
+        elif hello.config_path and (entries is None or _is_named_unclearly(entries, hello, state_dir)):
             text = "the guard stopped for an unknown reason: the gateway's config cannot be read as the gateway reads it"
             self._session.ended("guard.ended", text)
         if why and self._weakenings is not None:

@@ -53,14 +53,14 @@ class StandingsSync:
         if self._state.standings is None:
             return
         try:
-            found = self._state.standings.load(patient=patient)
+            standings = self._state.standings.load(patient=patient)
         except StoreError as error:
             self._state.guard.lost = str(error)
             self._outbox.warn_once(f"the agents' earlier standings are unknown: {error}")
             return
         if self._state.guard.lost:
             self._state.guard.lost, self._state.guard.autonomy = "", Autonomy()
-        self._state.guard.autonomy.remember(found)
+        self._state.guard.autonomy.remember(standings)
 
     def catch_up(self, call: Call) -> None:
         """Takes over what others changed, if the budget can hold calls. What is spent elsewhere meanwhile is seen later."""

@@ -186,7 +186,7 @@ class Verdicts:
             if reading.params.get("host") in ELSEWHERE:
                 return
             changes = self._state.guard.timer.limited(reading.work, partial(replaced_content, reading))
-            mine = tuple(each for each in changes if not self._files.is_made_in_session(each.path, call.session))
+            mine = tuple(change for change in changes if not self._files.is_made_in_session(change.path, call.session))
             saved = undo.before(call, partial(approval_texts.shown, call), mine)
         except FAILURES:
             return
@@ -229,8 +229,8 @@ class Verdicts:
     def kept_from(self, reading: CallReading) -> Kept:
         """What is kept from a command in the room that it is sure to enter; nothing if a person lets it run outside."""
         rooms = self._state.setup.rooms
-        found = rooms.kept_from(reading) if rooms is not None else NOTHING_KEPT
-        return NOTHING_KEPT if found and self._is_granted_outside(reading) else found
+        kept = rooms.kept_from(reading) if rooms is not None else NOTHING_KEPT
+        return NOTHING_KEPT if kept and self._is_granted_outside(reading) else kept
 
     def _is_granted_outside(self, reading: CallReading) -> bool:
         approvals = self._state.approvals

@@ -113,21 +113,21 @@ class Wakes:
         """What becomes of the ends of approvals."""
         monotonic = self._time.monotonic()
         approved = [entry for entry in self._open if entry.status == "approved"]
-        self._over = {each.nonce: self._over.get(each.nonce, monotonic + latest_end(each) - now) for each in approved}
-        known = {each.nonce for each in (*self._open, *self._revived)}
+        self._over = {held.nonce: self._over.get(held.nonce, monotonic + latest_end(held) - now) for held in approved}
+        known = {held.nonce for held in (*self._open, *self._revived)}
         self._outcomes = {nonce: outcome for nonce, outcome in self._outcomes.items() if nonce in known}
         moves = (
             approval_window.move(
-                each, now, self._window, is_busy=self.runs.is_busy(each.session),
-                outcome=self._outcomes.get(each.nonce, NO_NEWS), left=self._over[each.nonce] - monotonic,
+                held, now, self._window, is_busy=self.runs.is_busy(held.session),
+                outcome=self._outcomes.get(held.nonce, NO_NEWS), left=self._over[held.nonce] - monotonic,
             )
-            for each in approved
+            for held in approved
         )  # fmt: skip
-        return [each for each in moves if each is not None]
+        return [move for move in moves if move is not None]
 
     def reported(self, nonce: str, outcome: WakeOutcome) -> None:
         """The gateway says whether the agent of this call was woken."""
-        if any(each.nonce == nonce for each in (*self._open, *self._revived)):
+        if any(held.nonce == nonce for held in (*self._open, *self._revived)):
             self._outcomes[nonce] = outcome
 
     def _look(self, sweep: float | None, seen: tuple[int, int, int] | None, now: float, moves: Sequence[EndMove]) -> _Look:
@@ -160,7 +160,7 @@ class Wakes:
         now = self._clock()
         self._open = [entry for entry in look.entries if entry.status in OPEN]
         latest = {call_of(entry): entry for entry in look.entries}.values()
-        self._revived = [each for each in latest if each.why == REVIVED and now < each.decided + REVIVED_SECONDS]
+        self._revived = [held for held in latest if held.why == REVIVED and now < held.decided + REVIVED_SECONDS]
         self.may_revive = any(map(may_be_revived, look.entries))
         self.trouble = ""
         decided = self._decided(look.entries) if self._native else []
@@ -168,10 +168,10 @@ class Wakes:
 
     def _decided(self, entries: list[HeldCall]) -> list[messages.Decided]:
         """What was decided elsewhere since the last time."""
-        found = [each for each in entries if each.status in _WORDS and each.where != NATIVE]
-        news = [each for each in found if f"{each.nonce} {each.status}" not in self._passed_on]
-        self._passed_on = {f"{each.nonce} {each.status}": None for each in found}
-        return [messages.Decided(each.nonce, _WORDS[each.status]) for each in news]
+        calls = [entry for entry in entries if entry.status in _WORDS and entry.where != NATIVE]
+        news = [held for held in calls if f"{held.nonce} {held.status}" not in self._passed_on]
+        self._passed_on = {f"{held.nonce} {held.status}": None for held in calls}
+        return [messages.Decided(held.nonce, _WORDS[held.status]) for held in news]
 
     def _wakes(self, entries: list[HeldCall], waited: set[str]) -> list[messages.Wake]:
         approved = [entry for entry in self._open if entry.status == "approved" and not self._woken.get(_cause(entry))]
@@ -197,13 +197,13 @@ class Wakes:
         """What the agent of a run is told of its calls that was not woken for them, once; empty where there is nothing."""
         if not (self._wanted and (self._open or self._revived)):
             return ""
-        asked = [each for each in self._open if each.status == "approved" and each.woken != "woken"]
-        asked += [each for each in self._revived if self._outcomes.get(each.nonce, NO_NEWS).woken != "woken"]
-        found = [each for each in asked if each.session == session and _cause(each) not in self._noted]
-        self._noted |= dict.fromkeys(map(_cause, found))
+        asked = [held for held in self._open if held.status == "approved" and held.woken != "woken"]
+        asked += [held for held in self._revived if self._outcomes.get(held.nonce, NO_NEWS).woken != "woken"]
+        calls = [held for held in asked if held.session == session and _cause(held) not in self._noted]
+        self._noted |= dict.fromkeys(map(_cause, calls))
         while len(self._noted) > MAX_WOKEN:
             self._noted.pop(next(iter(self._noted)))
-        return "\n\n".join(_text(each) for each in found)
+        return "\n\n".join(_text(held) for held in calls)
 
     def _wake(self, entry: HeldCall) -> messages.Wake:
         self._woken[_cause(entry)] = 2 if _cause(entry) in self._woken else 1
@@ -225,10 +225,10 @@ def _text(entry: HeldCall) -> str:
 def _stamp(path: Path) -> tuple[int, int, int]:
     """What differs when the file does."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except (OSError, ValueError):  # ValueError: a NUL in the path
         return NEVER
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
+    return (stat.st_ino, stat.st_mtime_ns, stat.st_size)
 
 
 def _go_on(entry: HeldCall) -> messages.Wake:

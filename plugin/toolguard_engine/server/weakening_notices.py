@@ -35,11 +35,11 @@ class Weakenings:
 
     def begin(self, settings: EffectiveSettings) -> list[str]:
         """The gateway runs with these settings from here on. Lines for its log."""
-        found = self._store.ran(self._config_path, settings, self._clock(), self._log, patient=False)
-        fresh = {notice.key for notice in found.fresh}
-        known = [notice for notice in found.pending if notice.key not in fresh]
-        lost = [notice for notice in found.fresh if notice.change is None]
-        weaker = [notice for notice in found.fresh if notice.change]
+        state = self._store.ran(self._config_path, settings, self._clock(), self._log, patient=False)
+        fresh = {notice.key for notice in state.fresh}
+        known = [notice for notice in state.pending if notice.key not in fresh]
+        lost = [notice for notice in state.fresh if notice.change is None]
+        weaker = [notice for notice in state.fresh if notice.change]
         return [
             *(f"{printable.plain(notice.text)}. If this is intended, run: {ACCEPT}" for notice in lost),
             *_lines("the guard is WEAKER than before", weaker),
@@ -52,25 +52,25 @@ class Weakenings:
 
     def pending(self) -> list[str]:
         """Tells a person in a chat all that is weaker, with the mark that accepts it; empty where nothing is weaker."""
-        found = self._store.pending()
-        return [_shown_in_chat(found)] if found else []
+        notices = self._store.pending()
+        return [_shown_in_chat(notices)] if notices else []
 
     def accept(self, decision: Decision, seen: str) -> str:
         """A person accepts what has the mark `seen`: what that was. Where something else is weaker by now, or no mark is
         given, nothing is accepted, and all of it is shown with its mark."""
-        found = self._store.pending()
-        if not found:
+        notices = self._store.pending()
+        if not notices:
             return NOTHING
-        if len(found) > MAX_IN_CHAT or not compare_digest(mark(found).encode(), seen.encode(errors="replace")):
-            return f"{OTHER_MARK if seen else NO_MARK} {_shown_in_chat(found)}"
-        return f"accepted: {_listed(self._store.accept(found, self._config_path, decision, self._clock(), self._log))}"
+        if len(notices) > MAX_IN_CHAT or not compare_digest(mark(notices).encode(), seen.encode(errors="replace")):
+            return f"{OTHER_MARK if seen else NO_MARK} {_shown_in_chat(notices)}"
+        return f"accepted: {_listed(self._store.accept(notices, self._config_path, decision, self._clock(), self._log))}"
 
 
-def _shown_in_chat(found: list[Notice]) -> str:
-    weaker = f"The guard is weaker than what was accepted: {_listed(found, MAX_IN_CHAT)}."
-    if len(found) > MAX_IN_CHAT:
+def _shown_in_chat(notices: list[Notice]) -> str:
+    weaker = f"The guard is weaker than what was accepted: {_listed(notices, MAX_IN_CHAT)}."
+    if len(notices) > MAX_IN_CHAT:
         return f"{weaker} That is too much to show in a chat. If this is intended, run in a terminal: {ACCEPT}"
-    return f"{weaker} If this is intended, send: /toolguard accept {mark(found)}"
+    return f"{weaker} If this is intended, send: /toolguard accept {mark(notices)}"
 
 
 def _lines(what: str, notices: tuple[Notice, ...] | list[Notice]) -> list[str]:

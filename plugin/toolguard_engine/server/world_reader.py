@@ -55,8 +55,8 @@ class WorldReader:
         files = self._files.bounded(_files_of, named)
         reached = self._files.bounded(_reached, (named, real))
         is_late = files is None or reached is None
-        found = tuple(reached or (SeenTarget(path) for path in real))
-        return SeenPlaces(folder, found, files or {}, late=is_late)
+        targets = tuple(reached or (SeenTarget(path) for path in real))
+        return SeenPlaces(folder, targets, files or {}, late=is_late)
 
 
 def _real(path: str) -> str:
@@ -76,13 +76,13 @@ class _Links:
     def real(self, path: str) -> str:
         if path[:1] != "/":
             return _real(path)
-        at, found = 0, ""
+        at, file = 0, ""
         while at < len(path):
             end = path.find("/", at + 1)
             end = len(path) if end < 0 else end
             before = path[:end]
             if (after := self._known.get(before)) is None:
-                after = f"{found}{path[at:end]}"
+                after = f"{file}{path[at:end]}"
                 try:
                     status = os.lstat(after)
                 except (OSError, ValueError):
@@ -90,8 +90,8 @@ class _Links:
                 if stat.S_ISLNK(status.st_mode):
                     after = _real(after)
                 self._known[before] = after
-            at, found = end, after.rstrip("/")
-        return found or "/"
+            at, file = end, after.rstrip("/")
+        return file or "/"
 
     def of_target(self, target: NamedTarget) -> str:
         """The part before the first wildcard, with its links followed."""
@@ -114,13 +114,13 @@ def _parts(path: str) -> tuple[str, list[str]]:
 
 
 def _files_of(named: Named) -> dict[str, SeenFile]:
-    left, found, links = MAX_BYTES, dict[str, SeenFile](), _Links()
+    left, files, links = MAX_BYTES, dict[str, SeenFile](), _Links()
     settings = [path for folder in named.settings for path in _settings_in(folder)]
     for path in dict.fromkeys((*named.unread, *settings, *named.words, *named.data)):
         if (seen := _seen(path, links.real(path), left)) is not None:
-            found[path], used = seen
+            files[path], used = seen
             left -= used
-    return found
+    return files
 
 
 def _settings_in(folder: str) -> list[str]:
@@ -238,10 +238,10 @@ class _Names:
 
     def _in(self, folder: str) -> list[str]:
         try:
-            found = sorted(entry.name for entry in self._scanned(folder))
+            names = sorted(entry.name for entry in self._scanned(folder))
         except (OSError, ValueError):
             return []
-        return found
+        return names
 
     def _scanned(self, folder: str) -> Iterator[os.DirEntry[str]]:
         self._digest.update(repr((folder, os.stat(folder).st_mtime_ns)).encode())  # noqa: PTH116

@@ -105,7 +105,7 @@ class ApprovalSigners:
 
     def give_back(self, used: HeldCall, again: HeldCall) -> None:
         """`again` is the approval `used` under a new nonce. Only this engine knows that; another one has it signed anew."""
-        self._returned = {nonce: each for nonce, each in self._returned.items() if each.expires > again.decided}
+        self._returned = {nonce: held for nonce, held in self._returned.items() if held.expires > again.decided}
         self._returned[again.nonce] = used
 
     def _is_returned(self, entry: HeldCall, now: float) -> bool:
@@ -143,9 +143,9 @@ class ApprovalSigners:
 
 def _stamp(path: Path) -> tuple[int, ...]:
     try:
-        found = os.stat(path)  # noqa: PTH116 - on the path of a held call
+        stat = os.stat(path)  # noqa: PTH116 - on the path of a held call
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise VerifierError(f"{path}: {error.strerror or error}; make it readable for the gateway") from error
-    return (found.st_mtime_ns, found.st_ino, found.st_size, found.st_ctime_ns)
+    return (stat.st_mtime_ns, stat.st_ino, stat.st_size, stat.st_ctime_ns)

@@ -90,8 +90,8 @@ def overwrite(path: Path, data: bytes) -> bool:
     except OSError:
         return False
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_size != len(data):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_size != len(data):
             return False
         if os.pwrite(handle, data, 0) != len(data):
             raise OSError(errno.EIO, "only a part of it was written", str(path))

@@ -105,8 +105,8 @@ class AuditTail:
             if stat.st_ino == self._part and stat.st_size >= self._offset:
                 return path, parts[number + 1 :]
         last, taken_from = position()
-        found = _find(parts, last) if last and taken_from == self._first else None
-        number, self._offset = found or (0, 0)
+        place = _find(parts, last) if last and taken_from == self._first else None
+        number, self._offset = place or (0, 0)
         self._part = _inode(parts[number])
         return parts[number], parts[number + 1 :]
 

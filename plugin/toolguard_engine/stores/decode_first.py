@@ -36,6 +36,6 @@ def _read(but: tuple[str, ...]) -> None:
 
 
 def _below(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _below(each)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _below(subclass)

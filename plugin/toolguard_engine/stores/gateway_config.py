@@ -29,8 +29,8 @@ def plugins(path: str) -> dict[str, Any] | None:
         value = _Reader().read(Path(path), only="plugins")
     except (OSError, ValueError, RecursionError):  # ValueError: neither JSON nor the JSON5 that is known here
         return None
-    found = value.get("plugins", {}) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else None
+    section = value.get("plugins", {}) if isinstance(value, dict) else None
+    return section if isinstance(section, dict) else None
 
 
 def whole(path: str) -> tuple[Any, tuple[Path, ...]]:
@@ -62,10 +62,10 @@ class _Reader:
 
     def _whole(self, value: Any, path: Path, only: str, level: int) -> Any:
         if isinstance(value, list):
-            return [self._whole(each, path, "", level) for each in value]
+            return [self._whole(item, path, "", level) for item in value]
         if not isinstance(value, dict):
             return value
-        own = {key: self._whole(each, path, "", level) for key, each in value.items() if key == only or not only}
+        own = {key: self._whole(item, path, "", level) for key, item in value.items() if key == only or not only}
         own.pop(INCLUDE, None)
         if INCLUDE not in value:
             return own
@@ -81,7 +81,7 @@ class _Reader:
 
 def _merged(below: Any, above: Any) -> Any:
     if isinstance(below, dict) and isinstance(above, dict):
-        return {**below, **{key: _merged(below[key], each) if key in below else each for key, each in above.items()}}
+        return {**below, **{key: _merged(below[key], item) if key in below else item for key, item in above.items()}}
     if isinstance(below, list) and isinstance(above, list):
         return [*below, *above]
     return above

@@ -137,8 +137,8 @@ class LockedFile(Generic[T]):
         if self._before is None or self._before[0] == self._before[1]:
             return value
         parts = (msgspec.json.decode(part) for part in (msgspec.json.encode(value), *self._before))
-        found: dict[str, Any] = with_unknown(*parts)
-        return found
+        members: dict[str, Any] = with_unknown(*parts)
+        return members
 
     def write(self, value: T | dict[str, Any], *, durable: bool = True) -> None:
         """Replaces the file. Call it under `locked`, after `read`. Raises `StoreError`; then the old file is untouched."""
@@ -182,10 +182,10 @@ class LockedFile(Generic[T]):
     def _keep_aside(self, beside: Collection[Path]) -> str:
         name = f"{self.path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
         try:
-            for each in (self.path, *beside):
-                kept_as = name if each == self.path else f"{name}{each.suffix}"
+            for path in (self.path, *beside):
+                kept_as = name if path == self.path else f"{name}{path.suffix}"
                 with suppress(FileNotFoundError):  # another process was faster
-                    each.replace(each.with_name(kept_as))
+                    path.replace(path.with_name(kept_as))
         except OSError as error:
             raise Damaged(f"{self.path} is damaged and cannot be moved aside: {error.strerror or error}") from error
         return name
@@ -251,12 +251,12 @@ def _filelock() -> tuple[type[BaseFileLock], type[Timeout]]:
 @contextmanager
 def _package_without_content(name: str) -> Iterator[None]:
     """Modules of this package can be imported without what the package itself does when it is imported."""
-    found = None if name in sys.modules else PathFinder.find_spec(name)
-    if found is None:
+    spec = None if name in sys.modules else PathFinder.find_spec(name)
+    if spec is None:
         yield
         return
     stand_in = ModuleType(name)
-    stand_in.__path__ = found.submodule_search_locations or []
+    stand_in.__path__ = spec.submodule_search_locations or []
     sys.modules[name] = stand_in
     try:
         yield

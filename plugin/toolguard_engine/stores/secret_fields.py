@@ -73,8 +73,8 @@ def is_named_secret(name: str) -> bool:
 def in_config(config: Any, environment: Mapping[str, str]) -> Iterator[KnownSecret]:
     """The secrets of `openclaw.json`, those that it names only as variables last. Variables and references to variables are
     looked up in `environment`."""
-    found = list(_in_config(config, environment))
-    yield from sorted(found, key=lambda secret: secret.kind == ENVIRONMENT)
+    secrets = list(_in_config(config, environment))
+    yield from sorted(secrets, key=lambda secret: secret.kind == ENVIRONMENT)
 
 
 def _in_config(config: Any, environment: Mapping[str, str]) -> Iterator[KnownSecret]:
@@ -110,21 +110,21 @@ def in_lines(text: str, kind: str, source: str) -> Iterator[KnownSecret]:
 
 
 def _values_in(line: str) -> Iterator[str]:
-    yield from (found[1] for form in (_NETRC, _PGPASS, _USERINFO) for found in form.finditer(line))
-    yield from (found[0] for found in redact.keys_in(line))
-    if (found := _ASSIGNED.match(line)) and is_named_secret(re.split(r"[:/.]", found[1] or found[2])[-1]):
-        yield found[3]
+    yield from (match[1] for form in (_NETRC, _PGPASS, _USERINFO) for match in form.finditer(line))
+    yield from (match[0] for match in redact.keys_in(line))
+    if (hit := _ASSIGNED.match(line)) and is_named_secret(re.split(r"[:/.]", hit[1] or hit[2])[-1]):
+        yield hit[3]
 
 
 def variables_of(text: str) -> dict[str, str]:
     """The variables of an environment file, as dotenv reads it."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in islice(text.splitlines(), MAX_LINES):
         if assigned := _ENV_LINE.match(line):
             value = assigned[2]
             quoted = _QUOTED.fullmatch(value)
-            found[assigned[1]] = quoted["value"] if quoted else value.partition(" #")[0].rstrip()
-    return found
+            variables[assigned[1]] = quoted["value"] if quoted else value.partition(" #")[0].rstrip()
+    return variables
 
 
 def config_variables(config: Any) -> dict[str, str]:
@@ -145,7 +145,7 @@ def provider_files(config: Any) -> Iterator[str]:
 
 def filled(text: str, environment: Mapping[str, str]) -> str:
     """A text of the config with its variables, as the gateway fills them in."""
-    return _REFERENCE.sub(lambda found: found[0][1:] if found[1] else environment.get(found[2]) or found[0], text)
+    return _REFERENCE.sub(lambda match: match[0][1:] if match[1] else environment.get(match[2]) or match[0], text)
 
 
 def _of_member(kind: str, path: str, name: str, text: str, *, free: bool) -> Iterator[KnownSecret]:
@@ -154,7 +154,7 @@ def _of_member(kind: str, path: str, name: str, text: str, *, free: bool) -> Ite
     if is_named_secret(name) or ((free or _SOMETIMES.fullmatch(name)) and (is_random(text) or "PRIVATE KEY" in text)):
         yield KnownSecret(kind, path, text)
         return
-    keys = {found[0] for found in redact.keys_in(text)} | {found[1] for found in _USERINFO.finditer(text)}
+    keys = {match[0] for match in redact.keys_in(text)} | {match[1] for match in _USERINFO.finditer(text)}
     yield from (KnownSecret(kind, path, key) for key in sorted(keys))
 
 

@@ -134,8 +134,8 @@ class SecretSources:
 
     @staticmethod
     def _listed(state: Path) -> Iterator[tuple[Path, str]]:
-        found = ((path, kind) for pattern, kind in _STATE_GLOBS for path in _matching(state, pattern))
-        return islice(found, MAX_FILES)
+        sources = ((path, kind) for pattern, kind in _STATE_GLOBS for path in _matching(state, pattern))
+        return islice(sources, MAX_FILES)
 
     def _of_file(self, path: Path, kind: str) -> tuple[KnownSecret, ...]:
         stamp = _stamp(path)
@@ -232,10 +232,10 @@ def _is_file(path: Path) -> bool:
 def _stamp(path: Path) -> object:
     """By what one sees that a file has changed; None if there is none."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _content(path: Path) -> bytes:

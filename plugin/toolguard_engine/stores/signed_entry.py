@@ -37,27 +37,27 @@ class KnownEntries:
 
     def keep(self, stored: Sequence[msgspec.Raw]) -> list[HeldCall]:
         """Decodes like `decoded`, for objects that will be asked about again. Raises `msgspec.ValidationError`."""
-        for each in stored:
-            if id(each) not in self._kept:
-                self._kept[id(each)] = _Kept(each, _ENTRY.decode(each))
-        return [self._kept[id(each)].entry for each in stored]
+        for raw in stored:
+            if id(raw) not in self._kept:
+                self._kept[id(raw)] = _Kept(raw, _ENTRY.decode(raw))
+        return [self._kept[id(stored_raw)].entry for stored_raw in stored]
 
     def decoded(self, stored: Sequence[msgspec.Raw]) -> list[HeldCall]:
         """Raises `msgspec.ValidationError`. `stored` may not be changed afterwards."""
-        kept = [self._kept.get(id(each)) for each in stored]
+        kept = [self._kept.get(id(raw)) for raw in stored]
         if stored and None not in kept:
             if len(self._kept) > 2 * len(stored) + 100:
-                self._kept = {id(each.stored): each for each in kept if each}
-            return [each.entry for each in kept if each]
-        last, found = self._last
+                self._kept = {id(kept_entry.stored): kept_entry for kept_entry in kept if kept_entry}
+            return [kept_entry.entry for kept_entry in kept if kept_entry]
+        last, calls = self._last
         if stored is last:  # the second time is the last one: what is read may be large
             self._last = (), []
         else:
-            before, digests = self._entries, [_digest(each) for each in stored]
-            found = [before.get(name) or _ENTRY.decode(each) for name, each in zip(digests, stored, strict=True)]
-            self._entries, self._last = dict(zip(digests, found, strict=True)), (stored, found)
+            before, digests = self._entries, [_digest(raw) for raw in stored]
+            calls = [before.get(name) or _ENTRY.decode(raw) for name, raw in zip(digests, stored, strict=True)]
+            self._entries, self._last = dict(zip(digests, calls, strict=True)), (stored, calls)
             self._trusted = {name: self._trusted[name] for name in digests if name in self._trusted}
-        return list(found)
+        return list(calls)
 
     def is_trusted(self, own: bytes, stored: msgspec.Raw) -> bool:
         if kept := self._kept.get(id(stored)):

@@ -58,30 +58,32 @@ class SignerFiles(Struct, frozen=True):
         """Raises `VerifierError` for what cannot be read as a file."""
         for path in (self.allowed, *([self.revoked] if self.revoked else [])):
             try:
-                found = path.stat()
+                status = path.stat()
                 with path.open("rb"):
                     pass
             except OSError as error:
                 raise VerifierError(f"{path}: {error.strerror or error}; make it readable for the gateway") from error
-            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_FILE:
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
                 raise VerifierError(f"{path} is not a file of at most {MAX_FILE} bytes; put one there")
 
 
 def program() -> str:
     """The program of the system, else the first on the path. Raises `VerifierError`."""
-    found = next((path for path in USUAL if os.access(path, os.X_OK)), None) or shutil.which(NAME)
-    if not found:
+    file = next((path for path in USUAL if os.access(path, os.X_OK)), None) or shutil.which(NAME)
+    if not file:
         raise VerifierError(f"there is no {NAME} on this machine; install OpenSSH's client (openssh-client)")
-    return found
+    return file
 
 
 def verifier() -> str:
     """`program`, which other programs of our user must not be able to replace: it would find every signature valid. Root
     could replace each. Raises `VerifierError`."""
-    found = program()
-    if os.geteuid() != 0 and any(map(_can_change, _passed(Path(found)))):
-        raise VerifierError(f"{found} can be changed by the gateway's own user; install OpenSSH's client for all users")
-    return found
+    program_path = program()
+    if os.geteuid() != 0 and any(map(_can_change, _passed(Path(program_path)))):
+        raise VerifierError(
+            f"{program_path} can be changed by the gateway's own user; install OpenSSH's client for all users"
+        )
+    return program_path
 
 
 def _passed(path: Path) -> Iterator[Path]:
@@ -97,13 +99,13 @@ def _passed(path: Path) -> Iterator[Path]:
 
 def _can_change(place: Path) -> bool:
     try:
-        found = place.lstat()
+        status = place.lstat()
     except OSError:
         return True
-    if found.st_uid == os.geteuid():
+    if status.st_uid == os.geteuid():
         return True
-    is_sticky = stat.S_ISDIR(found.st_mode) and bool(found.st_mode & stat.S_ISVTX)
-    return not (is_sticky or stat.S_ISLNK(found.st_mode)) and os.access(place, os.W_OK)
+    is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
+    return not (is_sticky or stat.S_ISLNK(status.st_mode)) and os.access(place, os.W_OK)
 
 
 def verify(signed: SignedBody, namespace: str, files: SignerFiles, seconds: float) -> str:
@@ -122,10 +124,10 @@ def verify_text(
     files.check()
     until = time.monotonic() + seconds
     then = () if at is None else ("-O", time.strftime("verify-time=%Y%m%d%H%M%SZ", time.gmtime(at)))
-    found = _run(("-Y", "find-principals", *then, "-f", str(files.allowed)), body, signature, until, files.handles)
-    names = [name for name in found.stdout.splitlines() if name.isprintable() and 0 < len(name) <= MAX_PRINCIPAL]
-    if found.returncode or not names:
-        raise InvalidSignatureError(_reason(found) or "the key is not allowed to sign")
+    done = _run(("-Y", "find-principals", *then, "-f", str(files.allowed)), body, signature, until, files.handles)
+    names = [name for name in done.stdout.splitlines() if name.isprintable() and 0 < len(name) <= MAX_PRINCIPAL]
+    if done.returncode or not names:
+        raise InvalidSignatureError(_reason(done) or "the key is not allowed to sign")
     revoked = ("-r", str(files.revoked)) if files.revoked else ()
     for name in names[:MAX_PRINCIPALS]:
         words = ("-Y", "verify", *then, "-n", namespace, "-I", name, "-f", str(files.allowed), *revoked)
@@ -182,5 +184,5 @@ def version() -> tuple[int, int] | None:
         printed = subprocess.run([beside, "-V"], capture_output=True, text=True, timeout=5, env=_ENVIRONMENT, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = _VERSION.search(printed.stderr + printed.stdout)
-    return (int(found[1]), int(found[2])) if found else None
+    match = _VERSION.search(printed.stderr + printed.stdout)
+    return (int(match[1]), int(match[2])) if match else None

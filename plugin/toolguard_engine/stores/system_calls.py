@@ -49,10 +49,10 @@ def private_file(content: bytes) -> int:
 def attributes(path: str) -> list[str]:
     """The names of a file's extended attributes; on systems other than Linux, which nothing here needs them on, none. Raises
     `OSError`."""
-    found: list[str] = []
+    listed: list[str] = []
     if sys.platform == "linux" and NAME == "linux":
-        found = os.listxattr(path)
-    return found
+        listed = os.listxattr(path)
+    return listed
 
 
 _FICLONE = 0x40049409

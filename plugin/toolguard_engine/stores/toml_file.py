@@ -79,12 +79,12 @@ class _Key(Struct, frozen=True):
 def stamp_of(path: Path) -> Stamp | None:
     """Changes whenever the file does; None if it does not exist. Raises `StoreError`."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: NUL in the path
         return None
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def text_of(path: Path) -> str:
@@ -110,9 +110,9 @@ def load(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = _AT.search(str(error))
-        line = int(found[1]) if found and found[1] else text.count("\n") + 1 if found else 0
-        column = int(found[2]) if found and found[2] else 0
+        match = _AT.search(str(error))
+        line = int(match[1]) if match and match[1] else text.count("\n") + 1 if match else 0
+        column = int(match[2]) if match and match[2] else 0
         formal = _AT.sub("", str(error))
         words, fix = next((known for start, known in _PLAIN.items() if formal.startswith(start)), (formal, "fix that line"))
         raise InvalidTomlError(f"it is not valid TOML: {words}", fix, line, column) from error
@@ -148,16 +148,16 @@ class TomlPositions:
 
     def key(self, number: int, name: str) -> At:
         """A key of that table; its header if the key is missing."""
-        found = self._find(number, name)
-        return self._at(found.start) if found else self.table(number)
+        row = self._find(number, name)
+        return self._at(row.start) if row else self.table(number)
 
     def value(self, number: int, name: str, part: str = "") -> At:
         """The value of that key, or the first occurrence of `part` in it."""
-        found = self._find(number, name)
-        if found is None:
+        key = self._find(number, name)
+        if key is None:
             return self.table(number)
-        inner = self._text.find(part, found.value, found.end) if part else -1
-        return self._at(inner if inner >= 0 else found.value)
+        inner = self._text.find(part, key.value, key.end) if part else -1
+        return self._at(inner if inner >= 0 else key.value)
 
     def _find(self, number: int, name: str) -> _Key | None:
         keys = self._keys[number] if number < len(self._keys) else []
@@ -200,8 +200,8 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
 
 
 def _steps(path: str) -> list[str]:

@@ -16,8 +16,8 @@ def parent(path: str) -> Iterator[tuple[int, str]]:
     *folders, name = path.strip("/").split("/")
     handle = os.open("/", _FOLDER)
     try:
-        for each in folders:
-            inner = os.open(each, _FOLDER, dir_fd=handle)
+        for folder in folders:
+            inner = os.open(folder, _FOLDER, dir_fd=handle)
             os.close(handle)
             handle = inner
         yield handle, name

@@ -46,13 +46,13 @@ def without_halves(line: bytes) -> bytes | None:
 def leading(line: bytes) -> Leading:
     """The members before the first one that is neither a number nor a short text. The first of two with one name counts."""
     start, at = line[:LEADING], 0
-    found: dict[str, int | str] = {}
+    members: dict[str, int | str] = {}
     while match := _MEMBER.match(start, at):
         at = match.end()
-        found.setdefault(match[1].decode(), _value(match[2]))
-    given = found.get("id")
+        members.setdefault(match[1].decode(), _value(match[2]))
+    given = members.get("id")
     number = given if isinstance(given, int) and given <= MAX_ID else None
-    texts = {name: value for name in _PLACED if isinstance(value := found.get(name), str)}
+    texts = {name: value for name in _PLACED if isinstance(value := members.get(name), str)}
     return Leading(number, **texts)
 
 

@@ -33,8 +33,8 @@ _SERIES = ("calls", "input", "output", "cache_read", "cache_write", "total", "co
 def overview(connection: sqlite3.Connection, asked: Range, now: int) -> MetricsOverview:
     """Everything in a range (`now`: milliseconds since 1970), with the most expensive gateways and models."""
     over = span(asked, now)
-    found = sums.by(connection, ("gateway", "model", "provider"), over)
-    gateways, models = folded(found, 0), folded(found, 1, 2)
+    totals_by_key = sums.by(connection, ("gateway", "model", "provider"), over)
+    gateways, models = folded(totals_by_key, 0), folded(totals_by_key, 1, 2)
     since, last = connection.execute(
         "SELECT (SELECT min(at) FROM toolguard_days), (SELECT max(at) FROM toolguard_calls WHERE at <= ?)", (now,)
     ).fetchone()
@@ -42,11 +42,11 @@ def overview(connection: sqlite3.Connection, asked: Range, now: int) -> MetricsO
         range=asked,
         start=over.start,
         now=now,
-        totals=added(found.values()),
+        totals=added(totals_by_key.values()),
         ended=_all(connection, over.ended),
         previous=_all(connection, over.ended.before) if _reaches(connection, over.ended.before) else None,
-        gateways=most_expensive((Share(name, each) for (name,), each in gateways.items()), TOP),
-        models=most_expensive((Share(name, each, provider) for (name, provider), each in models.items()), TOP),
+        gateways=most_expensive((Share(name, totals) for (name,), totals in gateways.items()), TOP),
+        models=most_expensive((Share(name, totals, provider) for (name, provider), totals in models.items()), TOP),
         guard=counted(connection, over),
         since=None if since is None else whole(since),
         last=None if last is None else whole(last),
@@ -59,30 +59,34 @@ def timeseries(
     """One series, or with `by` one for each of the most expensive and one for the rest. Empty `gateway`, `model`: all."""
     over = span(asked, now)
     where = {column: name for column, name in (("gateway", gateway), ("model", model)) if name}
-    found = sums.by_bucket(connection, (by,) if by else (), over, where)
-    ranked = most_expensive((Share(key[0] if key else "", added(each.values())) for key, each in found.items()), len(found))
-    top = [_series(one.name, found[one.name,] if by else found[()], over) for one in ranked[:MAX_SERIES]]
-    if others := [found[one.name,] for one in ranked[MAX_SERIES:]]:
-        merged = {at: added(each[at] for each in others if at in each) for at in range(over.buckets)}
+    totals_by_key = sums.by_bucket(connection, (by,) if by else (), over, where)
+    ranked = most_expensive(
+        (Share(key[0] if key else "", added(row.values())) for key, row in totals_by_key.items()), len(totals_by_key)
+    )
+    top = [_series(one.name, totals_by_key[one.name,] if by else totals_by_key[()], over) for one in ranked[:MAX_SERIES]]
+    if others := [totals_by_key[one.name,] for one in ranked[MAX_SERIES:]]:
+        merged = {at: added(row[at] for row in others if at in row) for at in range(over.buckets)}
         top.append(_series("", merged, over, rest=True))
     return Timeseries(asked, over.bucket_ms, over.begins, top or ([] if by else [_series("", {}, over)]))
 
 
 def models(connection: sqlite3.Connection, asked: Range, now: int) -> Models:
     """Every model of a range, the most expensive first."""
-    found = sums.by(connection, ("model", "provider"), span(asked, now))
-    every = added(found.values())
-    shares = most_expensive((Share(name, each, provider) for (name, provider), each in found.items()), MAX_MODELS)
+    totals_by_key = sums.by(connection, ("model", "provider"), span(asked, now))
+    every = added(totals_by_key.values())
+    shares = most_expensive(
+        (Share(name, totals, provider) for (name, provider), totals in totals_by_key.items()), MAX_MODELS
+    )
     priced = _priced(connection, span(asked, now))
     return Models(asked, [_model(one, every, priced.get((one.name, one.provider), Totals())) for one in shares])
 
 
-def folded(found: Mapping[sums.Key, Totals], *places: int) -> dict[sums.Key, Totals]:
+def folded(totals_by_key: Mapping[sums.Key, Totals], *places: int) -> dict[sums.Key, Totals]:
     """The sums by these parts of their keys only."""
     groups: dict[sums.Key, list[Totals]] = {}
-    for key, each in found.items():
-        groups.setdefault(tuple(key[place] for place in places), []).append(each)
-    return {key: added(each) for key, each in groups.items()}
+    for key, totals in totals_by_key.items():
+        groups.setdefault(tuple(key[place] for place in places), []).append(totals)
+    return {key: added(days) for key, days in groups.items()}
 
 
 def _all(connection: sqlite3.Connection, over: Span) -> Totals:
@@ -97,8 +101,8 @@ def _reaches(connection: sqlite3.Connection, over: Span) -> bool:
 
 def _series(name: str, buckets: Mapping[int, Totals], over: Span, *, rest: bool = False) -> Series:
     nothing = Totals()
-    each = [buckets.get(at, nothing) for at in range(over.buckets)]
-    columns: dict[str, list[Any]] = {column: [getattr(one, column) for one in each] for column in _SERIES}
+    days = [buckets.get(at, nothing) for at in range(over.buckets)]
+    columns: dict[str, list[Any]] = {column: [getattr(one, column) for one in days] for column in _SERIES}
     return Series(name, rest=rest, **columns)
 
 

@@ -54,29 +54,29 @@ def counted(connection: sqlite3.Connection, over: Span) -> GuardTotals:
 
 def _rows(connection: sqlite3.Connection, over: Span, gateway: str) -> list[_Row]:
     only, names = (" AND gateway = ?", (gateway,)) if gateway else ("", ())
-    found = connection.execute(
+    cursor = connection.execute(
         f"SELECT (at - {over.start:d}) / {over.bucket_ms:d}, kind, code, total(verdicts) FROM {over.verdict_table}"  # noqa: S608
         f" WHERE at >= ? AND at < ?{only} GROUP BY 1, 2, 3",
         (over.start, over.end, *names),
     )
-    return [(int(at), text(kind, MAX_NAME), text(code, MAX_NAME), whole(many)) for at, kind, code, many in found]
+    return [(int(at), text(kind, MAX_NAME), text(code, MAX_NAME), whole(many)) for at, kind, code, many in cursor]
 
 
 def _over_time(rows: list[_Row], buckets: int) -> dict[str, list[int]]:
     usual = {kind for kind, _ in _most(((kind, many) for _, kind, _, many in rows), MAX_KINDS)}
-    found: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = {}
     for at, kind, _, many in rows:
-        column = found.setdefault(kind if kind in usual else OTHERS, [0] * buckets)
+        column = counts.setdefault(kind if kind in usual else OTHERS, [0] * buckets)
         column[at] = min(EXACT, column[at] + many)
-    return found
+    return counts
 
 
 def _loops_over_time(rows: list[_Row], buckets: int) -> list[int]:
-    found = [0] * buckets
+    counts = [0] * buckets
     for at, kind, code, many in rows:
         if _broken(kind, code):
-            found[at] = min(EXACT, found[at] + many)
-    return found
+            counts[at] = min(EXACT, counts[at] + many)
+    return counts
 
 
 def _broken(kind: str, code: str) -> bool:
@@ -94,10 +94,10 @@ def _codes(rows: list[_Row]) -> dict[str, int]:
 
 
 def _most(pairs: Iterable[tuple[str, int]], most: int) -> list[tuple[str, int]]:
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for name, many in pairs:
-        found[name] = min(EXACT, found[name] + many)
-    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+        counter[name] = min(EXACT, counter[name] + many)
+    return sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
 
 
 def _totals(rows: list[_Row]) -> GuardTotals:
@@ -106,7 +106,7 @@ def _totals(rows: list[_Row]) -> GuardTotals:
     for _, kind, code, many in rows:
         kinds[kind] += many
         loops += many if _broken(kind, code) else 0
-    found = {
+    counts = {
         "judged": kinds[ALLOWED] + kinds["hold"] + kinds["block"],
         "allowed": kinds[ALLOWED],
         "malformed": kinds["malformed"] + kinds["loop"],
@@ -121,4 +121,4 @@ def _totals(rows: list[_Row]) -> GuardTotals:
         "security": kinds["security"] + kinds["forged"],
         "requests_saved": loops * SAVED_PER_LOOP,
     }
-    return GuardTotals(**{name: min(EXACT, many) for name, many in found.items()})
+    return GuardTotals(**{name: min(EXACT, many) for name, many in counts.items()})

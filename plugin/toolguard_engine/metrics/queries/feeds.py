@@ -103,11 +103,11 @@ def _conditions(wanted: DecisionFilter) -> tuple[list[str], list[str]]:
 def _floor(connection: sqlite3.Connection, end: int, kind: str) -> int | None:
     """The oldest decision to search; None if there are not that many."""
     among = f"AND {_NOT_ALLOWED}" if kind != ALLOWED else ""
-    found = connection.execute(
+    row = connection.execute(
         f"SELECT id FROM toolguard_verdicts WHERE id < ? {among} ORDER BY id DESC LIMIT 1 OFFSET {SEARCHED - 1}",  # noqa: S608
         (end,),
     ).fetchone()
-    return None if found is None else whole(found[0])
+    return None if row is None else whole(row[0])
 
 
 def _answers(connection: sqlite3.Connection, shown: list[DecisionRow]) -> list[DecisionRow]:

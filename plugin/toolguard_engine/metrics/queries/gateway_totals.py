@@ -32,18 +32,18 @@ _KNOWN = ", ".join(Known.__struct_fields__)
 
 def known(connection: sqlite3.Connection) -> list[Known]:
     """Those that write here, by name."""
-    found = connection.execute(f"SELECT {_KNOWN} FROM toolguard_gateways ORDER BY id LIMIT {MAX_GATEWAYS}")  # noqa: S608
-    return [_known(row) for row in found]
+    cursor = connection.execute(f"SELECT {_KNOWN} FROM toolguard_gateways ORDER BY id LIMIT {MAX_GATEWAYS}")  # noqa: S608
+    return [_known(row) for row in cursor]
 
 
 def gateways(connection: sqlite3.Connection, asked: Range, now: int) -> Gateways:
     """Those that made calls in this range, the most expensive first, then the others."""
-    found = sums.by(connection, ("gateway", "model", "provider"), span(asked, now))
+    totals_by_key = sums.by(connection, ("gateway", "model", "provider"), span(asked, now))
     registered = {one.id: one for one in known(connection)}
-    used = most_expensive((Share(name, each) for (name,), each in folded(found, 0).items()), MAX_GATEWAYS)
+    used = most_expensive((Share(name, each) for (name,), each in folded(totals_by_key, 0).items()), MAX_GATEWAYS)
     idle = [Share(name, Totals()) for name in registered.keys() - {one.name for one in used}]
     every = [*used, *sorted(idle, key=lambda one: one.name)]
-    return Gateways(asked, [_row(one, _models(found, one.name), registered.get(one.name)) for one in every])
+    return Gateways(asked, [_row(one, _models(totals_by_key, one.name), registered.get(one.name)) for one in every])
 
 
 def gateway(connection: sqlite3.Connection, gateway_id: str, asked: Range, now: int) -> GatewayTotals | None:
@@ -54,8 +54,8 @@ def gateway(connection: sqlite3.Connection, gateway_id: str, asked: Range, now: 
     if registered is None and not _ever(connection, gateway_id):
         return None
     where = {"gateway": gateway_id}
-    found = sums.by(connection, ("gateway", "model", "provider"), over, where)
-    row = _row(Share(gateway_id, added(found.values())), _models(found, gateway_id, TOP), registered)
+    totals_by_key = sums.by(connection, ("gateway", "model", "provider"), over, where)
+    row = _row(Share(gateway_id, added(totals_by_key.values())), _models(totals_by_key, gateway_id, TOP), registered)
     days = _whole_days(over)
     agents = sums.by(connection, ("agent",), over, where)
     channels = sums.by(connection, ("channel",), days, where)
@@ -90,14 +90,14 @@ def _sessions(connection: sqlite3.Connection, gateway_id: str, days: Span) -> li
     within = (json.dumps(days.begins), gateway_id)
     shares = []
     for name in connection.execute(_DEAREST, within).fetchall():
-        each = totals(connection.execute(_SUMMED, (*within, *name)).fetchone())
+        summed = totals(connection.execute(_SUMMED, (*within, *name)).fetchone())
         session, agent = sums.names(name)
-        shares.append(Share(session, each, agent=agent, gateway=gateway_id))
+        shares.append(Share(session, summed, agent=agent, gateway=gateway_id))
     return most_expensive(shares, TOP)
 
 
-def _models(found: dict[sums.Key, Totals], name: str, most: int = MODELS) -> list[Share]:
-    own = (Share(model, each, provider) for (gateway, model, provider), each in found.items() if gateway == name)
+def _models(totals_by_key: dict[sums.Key, Totals], name: str, most: int = MODELS) -> list[Share]:
+    own = (Share(model, each, provider) for (gateway, model, provider), each in totals_by_key.items() if gateway == name)
     return most_expensive(own, most)
 
 

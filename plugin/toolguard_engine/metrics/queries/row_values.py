@@ -55,8 +55,8 @@ def totals(sums: Sequence[Any]) -> Totals:
     return _TOTALS(*[money(value) if priced else whole(value) for value, priced in zip(sums, _IS_MONEY, strict=True)])
 
 
-def added(each: Iterable[Totals]) -> Totals:
-    every = list(each)
+def added(days: Iterable[Totals]) -> Totals:
+    every = list(days)
     if len(every) == 1:
         return every[0]
     columns = list(zip(*map(_NUMBERS, every), strict=True))

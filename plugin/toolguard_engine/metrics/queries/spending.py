@@ -50,10 +50,12 @@ def rows(connection: sqlite3.Connection, per: LimitPeriod, now: int) -> list[Spe
 
 def cap_uses(connection: sqlite3.Connection, caps: Sequence[SpendingCap], now: int) -> list[CapUse]:
     """One for each cap, in their order."""
-    found = {per: rows(connection, per, now) for per in {cap.per for cap in caps}}
-    paces = {per: _pace(connection, per, now) for per in found if per != "session"}
+    rows_by_period = {per: rows(connection, per, now) for per in {cap.per for cap in caps}}
+    paces = {per: _pace(connection, per, now) for per in rows_by_period if per != "session"}
     return [
-        _of_sessions(cap, found[cap.per], now) if cap.per == "session" else _of_all(cap, found[cap.per], paces[cap.per], now)
+        _of_sessions(cap, rows_by_period[cap.per], now)
+        if cap.per == "session"
+        else _of_all(cap, rows_by_period[cap.per], paces[cap.per], now)
         for cap in caps
     ]
 
@@ -65,9 +67,9 @@ def forecast(connection: sqlite3.Connection, now: int) -> SpendingForecast:
 
 def savings(guard: GuardTotals, totals: Totals) -> Savings:
     """`guard`, `totals`: of the same range."""
-    each = totals.cost_usd / totals.priced if totals.priced else None
-    usd = None if each is None else money(each * guard.requests_saved)
-    return Savings(guard.loops, guard.requests_saved, SAVED_PER_LOOP, each, usd)
+    price = totals.cost_usd / totals.priced if totals.priced else None
+    usd = None if price is None else money(price * guard.requests_saved)
+    return Savings(guard.loops, guard.requests_saved, SAVED_PER_LOOP, price, usd)
 
 
 class _Pace(NamedTuple):
@@ -89,8 +91,8 @@ def _pace(connection: sqlite3.Connection, per: LimitPeriod, now: int) -> _Pace:
     return _Pace(_rows(connection, _OF_MODELS.format("toolguard_hours"), (start, now + 1)), max(now - start, HOUR_MS))
 
 
-def _of_all(cap: SpendingCap, found: list[SpendingRow], pace: _Pace, now: int) -> CapUse:
-    covered = [row for row in found if cap.covers(row.agent, row.provider, row.model)]
+def _of_all(cap: SpendingCap, rows: list[SpendingRow], pace: _Pace, now: int) -> CapUse:
+    covered = [row for row in rows if cap.covers(row.agent, row.provider, row.model)]
     used = _sum(cap, covered)
     recent = _sum(cap, (row for row in pace.rows if cap.covers(row.agent, row.provider, row.model)))
     _, ends = period(cap.per, now)
@@ -100,8 +102,8 @@ def _of_all(cap: SpendingCap, found: list[SpendingRow], pace: _Pace, now: int) -
     return _use(cap, used, now, forecast=until, due=due, unpriced=unpriced[:MAX_UNPRICED] if cap.unit == "usd" else [])
 
 
-def _of_sessions(cap: SpendingCap, found: list[SpendingRow], now: int) -> CapUse:
-    covered = [row for row in found if cap.agent in ("", row.agent)]
+def _of_sessions(cap: SpendingCap, rows: list[SpendingRow], now: int) -> CapUse:
+    covered = [row for row in rows if cap.agent in ("", row.agent)]
     most = max(covered, key=lambda row: row.amount(cap), default=None)
     if most is None:
         return _use(cap, 0.0, now)
@@ -143,9 +145,9 @@ def _use(  # noqa: PLR0913 - the members of a result
 
 
 def _forecast(connection: sqlite3.Connection, per: LimitPeriod, now: int) -> PeriodForecast:
-    found, pace = rows(connection, per, now), _pace(connection, per, now)
+    known, pace = rows(connection, per, now), _pace(connection, per, now)
     begins, ends = period(per, now)
-    usd, tokens = sum(row.usd for row in found), sum(row.tokens for row in found)
+    usd, tokens = sum(row.usd for row in known), sum(row.tokens for row in known)
     return PeriodForecast(
         begins=begins,
         ends=ends,
@@ -153,13 +155,13 @@ def _forecast(connection: sqlite3.Connection, per: LimitPeriod, now: int) -> Per
         used_tokens=whole(tokens),
         forecast_usd=money(pace.until(ends, now, usd, sum(row.usd for row in pace.rows))),
         forecast_tokens=whole(pace.until(ends, now, tokens, sum(row.tokens for row in pace.rows))),
-        estimated=any(row.estimated for row in (*found, *pace.rows)),
-        partly=any(row.unpriced and row.tokens and not row.usd for row in (*found, *pace.rows)),
+        estimated=any(row.estimated for row in (*known, *pace.rows)),
+        partly=any(row.unpriced and row.tokens and not row.usd for row in (*known, *pace.rows)),
     )
 
 
-def _sum(cap: SpendingCap, found: Iterable[SpendingRow]) -> float:
-    return sum(row.amount(cap) for row in found)
+def _sum(cap: SpendingCap, rows: Iterable[SpendingRow]) -> float:
+    return sum(row.amount(cap) for row in rows)
 
 
 def _rows(connection: sqlite3.Connection, statement: str, values: tuple[int, ...]) -> list[SpendingRow]:

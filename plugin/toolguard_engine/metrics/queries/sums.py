@@ -31,10 +31,10 @@ def by(
 ) -> dict[Key, Totals]:
     """The sums of a range for each combination of values in these columns. `where`: columns with the value they must have;
     `only`: a further condition of ours."""
-    found: defaultdict[Key, list[Totals]] = defaultdict(list)
+    totals_by_key: defaultdict[Key, list[Totals]] = defaultdict(list)
     for row in _rows(connection, columns, span, where, table, only):
-        found[names(row[: len(columns)])].append(totals(row[len(columns) :]))
-    return {key: added(each) for key, each in found.items()}
+        totals_by_key[names(row[: len(columns)])].append(totals(row[len(columns) :]))
+    return {key: added(days) for key, days in totals_by_key.items()}
 
 
 def by_bucket(
@@ -42,10 +42,10 @@ def by_bucket(
 ) -> dict[Key, dict[int, Totals]]:
     """The same for each bucket; empty buckets are left out."""
     bucket = f"(at - {span.start:d}) / {span.bucket_ms:d}"
-    found: defaultdict[Key, defaultdict[int, list[Totals]]] = defaultdict(lambda: defaultdict(list))
+    totals_by_key: defaultdict[Key, defaultdict[int, list[Totals]]] = defaultdict(lambda: defaultdict(list))
     for row in _rows(connection, (bucket, *columns), span, where):
-        found[names(row[1 : len(columns) + 1])][int(row[0])].append(totals(row[len(columns) + 1 :]))
-    return {key: {at: added(each) for at, each in buckets.items()} for key, buckets in found.items()}
+        totals_by_key[names(row[1 : len(columns) + 1])][int(row[0])].append(totals(row[len(columns) + 1 :]))
+    return {key: {at: added(days) for at, days in buckets.items()} for key, buckets in totals_by_key.items()}
 
 
 def names(values: tuple[Any, ...]) -> Key:

@@ -49,9 +49,9 @@ def usage(connection: sqlite3.Connection, by: Grouping, since: int, now: int) ->
 def _shares(connection: sqlite3.Connection, by: Grouping, over: Span) -> list[Share]:
     if by == "day":
         buckets = sums.by_bucket(connection, (), over).get((), {})
-        return [Share(str(over.begins[at]), each) for at, each in sorted(buckets.items())]
-    found = sums.by(connection, _COLUMNS[by], over, table="toolguard_sessions" if by == "session" else "")
-    return most_expensive((_share(by, key, one) for key, one in found.items()), len(found))
+        return [Share(str(over.begins[at]), totals) for at, totals in sorted(buckets.items())]
+    totals_by_key = sums.by(connection, _COLUMNS[by], over, table="toolguard_sessions" if by == "session" else "")
+    return most_expensive((_share(by, key, one) for key, one in totals_by_key.items()), len(totals_by_key))
 
 
 def _share(by: Grouping, key: sums.Key, totals: Totals) -> Share:

@@ -86,27 +86,27 @@ class AcceptedSettings:
         """
         name, had_lock = _name(config), self._lock_is_there()
         before = self._file.read()
-        after, found = _compared(before, name, settings, now)
+        after, state = _compared(before, name, settings, now)
         if before.revision and not had_lock:
             self._make_lock()
         if after == before:
-            return found
+            return state
         if _is_settling(before, name, now):
             raise Busy(f"a user has just changed {printable.plain(name)}")
         if not before.revision:
             signing_key_file.load(self._state_dir)
             if not had_lock and engine_files.last(self._state_dir) is None and self._is_first(after):
-                return found
+                return state
         with self._file.locked(patient=patient):
             before = self._file.read()
             if not before.revision:  # another process made the lock, and before it the file
                 before = structs.replace(before, lost=now)
-            after, found = _compared(before, name, settings, now)
+            after, state = _compared(before, name, settings, now)
             if before.lost == now:
-                found = _with_fresh(found, _lost(after))
-            log([*self._lines(after, WEAKENED, found.fresh, now), *self._lines(after, RESTORED, found.over, now)])
+                state = _with_fresh(state, _lost(after))
+            log([*self._lines(after, WEAKENED, state.fresh, now), *self._lines(after, RESTORED, state.over, now)])
             self._write(after)
-        return found
+        return state
 
     def ended(self, config: str, why: str, now: float, log: Log) -> AcceptedState:
         """The gateway no longer loads the plugin. No change if that was accepted, or nothing is known.
@@ -158,11 +158,11 @@ class AcceptedSettings:
             known = before.configs.get(name) or _Known(_baseline(before, name))
             if known.accepted is None:
                 return False
-            taken = {(each.agent, each.name) for each in changes}
+            taken = {(change.agent, change.name) for change in changes}
             left = tuple(notice for notice in known.pending if notice.key not in taken)
             after = _with(before, name, _Known(accepting(known.accepted, tuple(changes)), left, now))
             if changes:
-                log(self._lines(after, ACCEPTED, tuple(Notice(now, each) for each in changes), now, decision))
+                log(self._lines(after, ACCEPTED, tuple(Notice(now, change) for change in changes), now, decision))
             self._write(after)
         return True
 
@@ -222,9 +222,9 @@ class AcceptedSettings:
         ]
 
 
-def _with_fresh(found: AcceptedState, notice: Notice) -> AcceptedState:
-    """`found` with one more fresh notice."""
-    return AcceptedState((notice, *found.fresh), found.over, found.pending)
+def _with_fresh(state: AcceptedState, notice: Notice) -> AcceptedState:
+    """The state with one more fresh notice."""
+    return AcceptedState((notice, *state.fresh), state.over, state.pending)
 
 
 def _name(config: str) -> str:
@@ -251,14 +251,14 @@ def _lost(value: _File) -> Notice:
     taken = _baseline(value, value.last)
     less = weaker(EffectiveSettings(), taken) if taken else ()
     more = f"; and {len(less) - MAX_NAMED} more" if len(less) > MAX_NAMED else ""
-    named = f"{'; '.join(each.text for each in less[:MAX_NAMED])}{more}"
+    named = f"{'; '.join(change.text for change in less[:MAX_NAMED])}{more}"
     return Notice(value.lost, None, f"compared with the defaults: {named}" if less else AS_STRICT)
 
 
 def _notices(value: _File) -> list[Notice]:
     lost = [_lost(value)] if value.lost else []
-    found = {(notice.key, new_value(notice)): notice for known in value.configs.values() for notice in known.pending}
-    return sorted([*lost, *found.values()], key=lambda notice: (notice.since, notice.key))
+    notices = {(notice.key, new_value(notice)): notice for known in value.configs.values() for notice in known.pending}
+    return sorted([*lost, *notices.values()], key=lambda notice: (notice.since, notice.key))
 
 
 def _baseline(value: _File, name: str) -> EffectiveSettings | None:
@@ -281,8 +281,8 @@ def _is_new_end(value: _File, name: str) -> bool:
 def _with(value: _File, name: str, known: _Known) -> _File:
     """One revision later. If there are too many configs, the least recently run ones are dropped, but never the one that ran
     last, with which a new one is compared, nor one with pending notices."""
-    kept = {other: each for other, each in value.configs.items() if other != name}
-    spare = [other for other, each in kept.items() if other != value.last and not each.pending]
+    kept = {other: config for other, config in value.configs.items() if other != name}
+    spare = [other for other, config in kept.items() if other != value.last and not config.pending]
     for other in spare[: max(0, len(kept) - MAX_CONFIGS + 1)]:
         del kept[other]
     return structs.replace(value, revision=value.revision + 1, configs={**kept, name: known})
@@ -294,7 +294,7 @@ def _compared(before: _File, name: str, settings: EffectiveSettings, now: float)
     if old is None:
         return _ran(before, name, _Known(settings)), AcceptedState((), (), ())
     last = {notice.key: notice for notice in known.pending}
-    pending = tuple(_notice(each, last.get((each.agent, each.name)), now) for each in weaker(old, settings))
+    pending = tuple(_notice(change, last.get((change.agent, change.name)), now) for change in weaker(old, settings))
     fresh = tuple(notice for notice in pending if _is_fresh(notice, last.get(notice.key)))
     keys = {notice.key for notice in pending}
     over = tuple(notice for notice in known.pending if notice.key not in keys)

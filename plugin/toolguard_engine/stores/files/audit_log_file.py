@@ -235,14 +235,14 @@ class AuditLog:
         if odd := self.odd():
             raise StoreError(f"{odd[0]} is not a file")
         try:
-            found = self._verify()
-            if found.error and lock_file(self.path).exists():
+            verification = self._verify()
+            if verification.error and lock_file(self.path).exists():
                 # Of what another process is writing, a part may be seen, also while nothing goes on: it waits for the disk.
                 with suppress(StoreError), lock(self.path):
-                    found = self._verify()
+                    verification = self._verify()
         except OSError as error:
             raise StoreError(f"{error.filename or self.path}: {error.strerror or error}") from error
-        return found
+        return verification
 
     def _verify(self) -> Verification:
         head = files.read_bounded(self._head, MAX_HEAD_BYTES) if self._head.exists() else None
@@ -381,8 +381,8 @@ def _write(handle: int, data: bytes) -> None:
 
 def _began(data: bytes) -> bytes:
     """The time of the first whole line in `data`; later than any if there is none."""
-    found = _TIME.search(data, data.find(b"\n") + 1)
-    return found[1] if found else b"~"
+    match = _TIME.search(data, data.find(b"\n") + 1)
+    return match[1] if match else b"~"
 
 
 def _tail(handle: int, length: int) -> bytes:
@@ -445,12 +445,12 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 def _has(data: bytes, name: str) -> bool:
     """Whether a whole line of `data` is the event of this name; half a line does not count."""
     mark = b'"id":' + _encoded(name)
-    found = data.find(mark)
-    while found >= 0:
-        end = data.find(b"\n", found)
-        if end >= 0 and _HASH.search(data[found:end]):
+    mark_at = data.find(mark)
+    while mark_at >= 0:
+        end = data.find(b"\n", mark_at)
+        if end >= 0 and _HASH.search(data[mark_at:end]):
             return True
-        found = data.find(mark, found + 1)
+        mark_at = data.find(mark, mark_at + 1)
     return False
 
 

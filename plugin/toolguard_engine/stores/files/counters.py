@@ -71,9 +71,9 @@ class Counters:
 
 def to_plain(run: Run) -> dict[str, Any]:
     """A run as plain values, as it is stored."""
-    found: dict[str, Any] = msgspec.to_builtins(run, str_keys=True, enc_hook=CounterSet.stored)
-    found["past"] |= found.pop("counters")
-    return found
+    plain: dict[str, Any] = msgspec.to_builtins(run, str_keys=True, enc_hook=CounterSet.stored)
+    plain["past"] |= plain.pop("counters")
+    return plain
 
 
 def from_plain(stored: dict[str, Any]) -> Run:

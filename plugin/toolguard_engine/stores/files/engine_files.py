@@ -46,8 +46,8 @@ def sweep(state_dir: Path) -> None:
     """Retires the files of engines that were killed, the newest last, and removes what killed processes left half written.
     Raises `OSError`."""
     atomic.clear_abandoned(state_dir, *atomic.own_folder(state_dir).glob("**/"))
-    found = {path: path.stat().st_mtime for path in folder(state_dir).glob("*.json") if path.exists()}
-    for path in sorted(found, key=lambda path: found[path]):
+    files = {path: path.stat().st_mtime for path in folder(state_dir).glob("*.json") if path.exists()}
+    for path in sorted(files, key=lambda path: files[path]):
         if path.stem.isdecimal() and not alive(int(path.stem)):
             retire(state_dir, int(path.stem))
     for path in folder(state_dir).glob(f"*{STARTING}"):
@@ -57,8 +57,8 @@ def sweep(state_dir: Path) -> None:
 
 def starting(state_dir: Path) -> list[EngineStart]:
     """Starts that take long, also of gateways that were killed."""
-    found = [_read(path, EngineStart) for path in sorted(folder(state_dir).glob(f"*{STARTING}"))]
-    return [start for start in found if start]
+    starts = [_read(path, EngineStart) for path in sorted(folder(state_dir).glob(f"*{STARTING}"))]
+    return [start for start in starts if start]
 
 
 def running(state_dir: Path) -> list[EngineInfo]:
@@ -68,14 +68,14 @@ def running(state_dir: Path) -> list[EngineInfo]:
 
 def unretired(state_dir: Path) -> list[EngineInfo]:
     """Those that run, and those that were killed."""
-    found = [read(path) for path in sorted(folder(state_dir).glob("*.json"))]
-    return [info for info in found if info]
+    engines = [read(path) for path in sorted(folder(state_dir).glob("*.json"))]
+    return [info for info in engines if info]
 
 
 def noted(state_dir: Path) -> list[EngineInfo]:
     """All engines on record, whether or not they run."""
-    found = [read(path) for path in (*sorted(folder(state_dir).glob("*.json")), atomic.own_folder(state_dir) / LAST)]
-    return [info for info in found if info]
+    engines = [read(path) for path in (*sorted(folder(state_dir).glob("*.json")), atomic.own_folder(state_dir) / LAST)]
+    return [info for info in engines if info]
 
 
 def last(state_dir: Path) -> EngineInfo | None:

@@ -96,10 +96,10 @@ class PolicyFiles:
         """All of them, read again and without the key; a missing id is filled in. Raises as `grants` does."""
         return tuple(self._with_meanings(parse(self._text(), self.path)))
 
-    def _with_meanings(self, found: list[Grant]) -> list[Grant]:
+    def _with_meanings(self, grants: list[Grant]) -> list[Grant]:
         """Each with what it was given for, as far as that is kept: its signature tells whether it is true."""
-        kept = self._meanings.all() if any(grant.mac for grant in found) else {}
-        return [msgspec.structs.replace(grant, bound=kept.get(grant.mac)) for grant in found]
+        kept = self._meanings.all() if any(grant.mac for grant in grants) else {}
+        return [msgspec.structs.replace(grant, bound=kept.get(grant.mac)) for grant in grants]
 
     def add(self, grant: Grant, log: Callable[[Grant], None] = lambda _: None) -> Grant:
         """Signs and writes a grant; returns it with its final id: its own, unless that is empty or taken.
@@ -178,13 +178,13 @@ class PolicyFiles:
 
     def _read(self) -> _Judged | PolicyError:
         try:
-            found = self.known()
+            grants = self.known()
         except PolicyError as error:
             return error
-        if not found or stamp_of(self._key_path) is None:
-            return _Judged(unsigned=found)
+        if not grants or stamp_of(self._key_path) is None:
+            return _Judged(unsigned=grants)
         own = signing_key_file.load(self._state_dir)
-        return _Judged(tuple(g for g in found if _fits(own, g)), tuple(g for g in found if not _fits(own, g)))
+        return _Judged(tuple(g for g in grants if _fits(own, g)), tuple(g for g in grants if not _fits(own, g)))
 
     def _text(self) -> str:
         """The file as text with its line endings; empty if it does not exist."""
@@ -240,17 +240,19 @@ def parse(text: str, path: Path) -> list[Grant]:
 def _identified(stored: Sequence[Grant]) -> list[Grant]:
     """Each with an id; one that was written without an id gets one derived from its content."""
     taken = {grant.id for grant in stored}
-    found = []
+    grants = []
     for grant in stored:
         name = grant.id or _derived(grant, taken)
         taken.add(name)
-        found.append(msgspec.structs.replace(grant, id=name))
-    return found
+        grants.append(msgspec.structs.replace(grant, id=name))
+    return grants
 
 
 def _derived(grant: Grant, taken: set[str]) -> str:
     name = f"g-{sha256(_proof(grant)).hexdigest()[:8]}"
-    return next(each for each in (name, *(f"{name}-{at}" for at in range(2, len(taken) + 3))) if each not in taken)
+    return next(
+        candidate for candidate in (name, *(f"{name}-{at}" for at in range(2, len(taken) + 3))) if candidate not in taken
+    )
 
 
 def _ends_in_tables(text: str, stored: list[Grant]) -> bool:
@@ -278,9 +280,9 @@ def _stored(text: str, path: Path) -> list[Grant]:
     return grants
 
 
-def _refuse_unknown(found: dict[str, Any], text: str, path: Path) -> None:
+def _refuse_unknown(table: dict[str, Any], text: str, path: Path) -> None:
     """A mistyped `[[grants]]` would otherwise be ignored without a report."""
-    for name, value in found.items():
+    for name, value in table.items():
         is_table = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(part, dict) for part in value))
         if is_table and name not in TABLES:
             from difflib import get_close_matches  # noqa: PLC0415 - only where a name is wrong
@@ -311,8 +313,8 @@ def _grant(table: Any, number: int, text: str, path: Path) -> Grant:
         message = f"{wrong} is not a time with an offset"
         _bad(path, _line_of(text, number, wrong), message, f"write it like {wrong} = 2026-11-29T05:00:00Z, or 0 for never")
     try:
-        found = msgspec.convert({"id": "g", **table, **moments}, Grant)
-        return found if "id" in table else msgspec.structs.replace(found, id="")
+        grant = msgspec.convert({"id": "g", **table, **moments}, Grant)
+        return grant if "id" in table else msgspec.structs.replace(grant, id="")
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at `$.")
         key = where.rstrip("`").partition("[")[0]
@@ -387,7 +389,7 @@ def _signed_in_place(text: str, number: int, grant: Grant, *, with_id: bool) -> 
     stop = next((at for at in range(start + 1, len(lines)) if _ANY_HEADER.match(lines[at])), len(lines))
     old = next((at for at in range(start + 1, stop) if _MAC.match(lines[at])), None)
     if old is not None:
-        lines[old] = _MAC.sub(lambda found: f'{found[1]}"{grant.mac}"', lines[old], count=1)
+        lines[old] = _MAC.sub(lambda match: f'{match[1]}"{grant.mac}"', lines[old], count=1)
     new = [f'id = "{grant.id}"'] * with_id + [f'mac = "{grant.mac}"'] * (old is None)
     before, after = lines[start][: lines[start].index("[")], "\r" * lines[start].endswith("\r")
     return "\n".join([*lines[: start + 1], *(f"{before}{line}{after}" for line in new), *lines[start + 1 :]])

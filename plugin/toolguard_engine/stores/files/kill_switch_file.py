@@ -35,14 +35,14 @@ class KillSwitchFile:
     def thrown(self) -> KillSwitchState | None:
         """None while it is off."""
         try:
-            found = msgspec.json.decode(atomic.read_bounded(self.path, MAX_BYTES), type=KillSwitchState)
+            state = msgspec.json.decode(atomic.read_bounded(self.path, MAX_BYTES), type=KillSwitchState)
         except (FileNotFoundError, NotADirectoryError):
             return KillSwitchState(why=UNREADABLE) if os.path.lexists(self.path) else None  # a dangling link counts
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return KillSwitchState(why=UNREADABLE)
         except ValueError:  # NUL in the path: there is no such file
             return None
-        return found
+        return state
 
     def why(self) -> str:
         """One line; empty while it is off."""

@@ -35,10 +35,10 @@ class LastGood:
         """The tables as written in `policy.toml`; None if no good version of this kind is known. Never raises."""
         return self._known().get(kind)
 
-    def keep(self, found: Mapping[str, Tables]) -> None:
+    def keep(self, tables: Mapping[str, Tables]) -> None:
         """Stores these kinds if they have changed; the others stay. Raises `StoreError`."""
         known = self._known()
-        after = {**known, **found}
+        after = {**known, **tables}
         if after == known:
             return
         text = _rendered(after)
@@ -60,10 +60,10 @@ def _read(text: str) -> dict[str, Tables]:
     loaded = toml_file.load(text)
     kinds = loaded.get(KNOWN)
     named = [kind for kind in kinds if isinstance(kind, str)] if isinstance(kinds, list) else []
-    found = {kind: loaded.get(kind, []) for kind in named}
+    by_kind = {kind: loaded.get(kind, []) for kind in named}
     return {
         kind: tables
-        for kind, tables in found.items()
+        for kind, tables in by_kind.items()
         if isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     }
 

@@ -109,15 +109,15 @@ class LedgerFile:
             for _ in range(ATTEMPTS):
                 before = _mark(self._path) if self.journal else None
                 try:
-                    found = self._read(before, keep_aside=keep_aside)
+                    ledger = self._read(before, keep_aside=keep_aside)
                 except _AnotherJournalError:
                     self._known = None
                     continue
                 if before is None or before == _mark(self._path):
                     break
             else:
-                found = self._read(None, keep_aside=keep_aside)
-        return found
+                ledger = self._read(None, keep_aside=keep_aside)
+        return ledger
 
     def _read(self, mark: _Mark | None, *, keep_aside: bool) -> StoredLedger:
         known = self._known
@@ -152,7 +152,7 @@ class LedgerFile:
             if line[:_SUM_SIZE] != chain:
                 if not is_first:
                     raise _AnotherJournalError
-                if any(_is_sound(each) for each in lines[number + 1 :]):
+                if any(_is_sound(row) for row in lines[number + 1 :]):
                     raise msgspec.DecodeError("a line of the journal is damaged")
                 return
             yield msgspec.json.decode(line[_SUM_SIZE:], type=_Change)
@@ -228,11 +228,11 @@ def _mark(path: Path) -> _Mark | None:
     """Of a file that has a journal: differs when the file was replaced. None for any other."""
     try:
         with atomic.opened(path) as file:
-            found, head = os.fstat(file.fileno()), file.read(_HEAD_BYTES)
+            status, head = os.fstat(file.fileno()), file.read(_HEAD_BYTES)
     except (OSError, ValueError):
         return None
     has_journal = head.startswith(b'{"v":%d,"id":"' % JOURNALLED)
-    return (found.st_dev, found.st_ino, found.st_size, head) if has_journal else None
+    return (status.st_dev, status.st_ino, status.st_size, head) if has_journal else None
 
 
 def _touch(path: Path) -> None:

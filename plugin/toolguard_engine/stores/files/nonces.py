@@ -84,8 +84,8 @@ class FileNonces:
 
     def move_ends(self, moves: Sequence[EndMove], now: float) -> None:
         def work(ledger: Ledger) -> None:
-            for each in moves:
-                ledger.move_end(each.nonce, each.expires, each.woken, each.asleep)
+            for move in moves:
+                ledger.move_end(move.nonce, move.expires, move.woken, move.asleep)
 
         self._change(work, now, patient=False)
 
@@ -174,7 +174,7 @@ class FileNonces:
             stored = self._file.read()
             own = self._key(stored)
             held = self._known.decoded(stored.entries)
-            raw = {entry.nonce: each for entry, each in zip(held, stored.entries, strict=True)}
+            raw = {entry.nonce: stored_entry for entry, stored_entry in zip(held, stored.entries, strict=True)}
             ledger = Ledger(held, partial(self._trusted_now, own, raw, closed={}))
             ledger.sweep(now)
             try:
@@ -211,7 +211,7 @@ class FileNonces:
             new = [*ledger.moved, *ledger.changed]
             put = {entry.nonce: signed_entry.signed(own, entry, raw.get(entry.nonce)) for entry in new}
             entries = {entry.nonce: put.get(entry.nonce) or raw[entry.nonce] for entry in ledger.entries}
-            put = {nonce: each for nonce, each in put.items() if nonce in entries}
+            put = {nonce: stored_raw for nonce, stored_raw in put.items() if nonce in entries}
             outbox = msgspec.to_builtins(events[-MAX_OUTBOX:])
             mac = signing_key.sign(own, msgspec.json.encode(outbox)) if outbox else ""
             value = StoredLedger(entries=list(entries.values()), outbox=outbox, mac=mac)
@@ -230,7 +230,7 @@ class FileNonces:
             return False
         if entry.status not in OPEN:
             return True
-        ids = next((found for since, found in closed.items() if since <= entry.created), None)
+        ids = next((trusted for since, trusted in closed.items() if since <= entry.created), None)
         if ids is None:
             ids = closed[entry.created] = self._audit.ids_since(entry.created)
         return ids.isdisjoint(f"{entry.nonce}-{held_call_lines.EVENTS[status]}" for status in _CLOSED)

@@ -51,27 +51,27 @@ class OwnPolicy:
     def look(self) -> None:
         """Applies changes in the file, and keeps a good version. Never raises."""
         try:
-            found = self._own.look()
+            read = self._own.look()
         except StoreError as error:
             if str(error) != self._unseen:
                 self._unseen, self._seen = str(error), None
                 self._take(Found(fault=error))
             return
-        if found is not self._seen:
-            self._unseen, self._seen = "", found
-            self._take(found)
+        if read is not self._seen:
+            self._unseen, self._seen = "", read
+            self._take(read)
         if self._is_news and self._is_known:
             self._keep()
 
-    def _take(self, found: Found) -> None:
-        good = {placed.rule.code: placed for placed in found.good}
-        if found.fault is None:
+    def _take(self, read: Found) -> None:
+        good = {placed.rule.code: placed for placed in read.good}
+        if read.fault is None:
             self._counted, self._is_known, self._fault = good, self._own.is_there, ""
         else:
             if not self._is_known and not self._fault:
                 self._counted, self._is_known = last_good(self._last_good)
-            self._counted = {**good, **{code: each for code, each in self._counted.items() if code not in good}}
-            self._fault = (_LAST if self._is_known else _NONE).format(found.fault)
+            self._counted = {**good, **{code: place for code, place in self._counted.items() if code not in good}}
+            self._fault = (_LAST if self._is_known else _NONE).format(read.fault)
         self.rules = tuple(placed.rule for placed in self._counted.values())
         self._is_news = True
 
@@ -90,5 +90,5 @@ def last_good(kept: LastGood) -> tuple[dict[str, Placed], bool]:
     """What can be understood of the version that was kept, and whether that is all of it. Earlier versions of toolguard kept
     two kinds of tables, and perhaps only one of the two."""
     tables = {kind: kept.tables(kind) for kind in (RULE_TABLE, FORMER_TABLE)}
-    found = parse({kind: each for kind, each in tables.items() if each is not None}, "", kept.path)
-    return {placed.rule.code: placed for placed in found.good}, not found.fault and None not in tables.values()
+    read = parse({kind: table for kind, table in tables.items() if table is not None}, "", kept.path)
+    return {placed.rule.code: placed for placed in read.good}, not read.fault and None not in tables.values()

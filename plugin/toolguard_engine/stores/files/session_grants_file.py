@@ -57,8 +57,8 @@ class SessionGrantFile:
         the oldest end. Raises `StoreError`."""
         own = signing_key_file.load(self._state_dir)
         with lock(self.path):
-            kept = [each for each in self._read() if not session_grant_record.is_over(each, now)]
-            taken = {each.id for each in kept}
+            kept = [session_grant for session_grant in self._read() if not session_grant_record.is_over(session_grant, now)]
+            taken = {session_grant.id for session_grant in kept}
             name = next(name for name in iter(_random_id, "") if name not in taken)
             signed = msgspec.structs.replace(grant, id=name, mac="")
             signed = msgspec.structs.replace(signed, mac=signing_key.sign(own, _proof(signed)))
@@ -68,8 +68,8 @@ class SessionGrantFile:
 
     def revoke(self, grant_id: str, log: Callable[[SessionGrant], None] = lambda _: None) -> SessionGrant | None:
         """Removes a grant; None if there is none of this id. Raises `StoreError`. `log`: as for `add`."""
-        found = self._remove(lambda grant: grant.id == grant_id, log)
-        return found[0] if found else None
+        grants = self._remove(lambda grant: grant.id == grant_id, log)
+        return grants[0] if grants else None
 
     def end(self, session: str, log: Callable[[SessionGrant], None]) -> list[SessionGrant]:
         """The session is over: removes its grants. Raises as `revoke` does."""
@@ -100,8 +100,8 @@ class SessionGrantFile:
         if stored.v > VERSION or stamp_of(self._key_path) is None:
             return []
         own = signing_key_file.load(self._state_dir)
-        found = [grant for raw in stored.grants if (grant := _decoded(raw)) is not None]
-        return [grant for grant in found if signing_key.fits(own, _proof(grant), grant.mac)]
+        grants = [grant for raw in stored.grants if (grant := _decoded(raw)) is not None]
+        return [grant for grant in grants if signing_key.fits(own, _proof(grant), grant.mac)]
 
     def _write(self, grants: list[SessionGrant]) -> None:
         stored = _Stored(grants=[msgspec.Raw(msgspec.json.encode(grant)) for grant in grants])

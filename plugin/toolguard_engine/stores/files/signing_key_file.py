@@ -41,12 +41,12 @@ def known(state_dir: Path) -> bytes:
     return key
 
 
-def _check(found: os.stat_result, place: Path) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check(status: os.stat_result, place: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise SigningKeyError(f"{place} is not a regular file; delete it")
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         raise SigningKeyError(f"{place} can be read by others, so it proves nothing; delete it")
-    if found.st_uid not in (os.geteuid(), 0) and os.geteuid() != 0:
+    if status.st_uid not in (os.geteuid(), 0) and os.geteuid() != 0:
         raise SigningKeyError(f"{place} belongs to another user; delete it")
 
 

@@ -65,17 +65,17 @@ class UserRules:
     def rules(self) -> tuple[Rule, ...]:
         """Returns the rules in the order of the file; the same tuple while nothing changes. Raises `InvalidRulesError`,
         `StoreError`."""
-        found = self.look()
-        if found.fault is not None:
-            raise found.fault.with_traceback(None)
+        read = self.look()
+        if read.fault is not None:
+            raise read.fault.with_traceback(None)
         return self._rules
 
     def placed(self, matcher: Matcher | None = None) -> list[Placed]:
         """The rules, read again; with `matcher` (is a rule about a call?) their examples are tried. Raises as `rules`."""
-        found = self._read(matcher)
-        if found.fault is not None:
-            raise found.fault
-        return list(found.good)
+        read = self._read(matcher)
+        if read.fault is not None:
+            raise read.fault
+        return list(read.good)
 
     def add(self, text: str, *, dry_run: bool = False) -> list[Rule]:
         """Appends these tables, comments and all; what is there stays byte for byte. Raises as `rules`."""
@@ -100,12 +100,12 @@ class UserRules:
 
     def _joined(self, text: str) -> tuple[str, list[Rule]]:
         """The file with the text behind it, and what is new in it."""
-        found = self._read()
-        if found.fault is not None:
-            raise found.fault
+        read = self._read()
+        if read.fault is not None:
+            raise read.fault
         before = toml_file.text_of(self.path) or NEW_FILE
-        known, new = _rules(found), _rules(parse(toml_file.load(text), text, self.path))
-        taken = [each.name for each in new if any(other.id == each.id for other in known)]
+        known, new = _rules(read), _rules(parse(toml_file.load(text), text, self.path))
+        taken = [rule.name for rule in new if any(other.id == rule.id for other in known)]
         if taken:
             what = f"{'the id' if len(taken) == 1 else 'the ids'} {', '.join(taken)}"
             raise StoreError(f"{self.path} has {what} already, so nothing was added; change or remove what is there")
@@ -120,8 +120,8 @@ class UserRules:
         return joined, new
 
 
-def _rules(found: Found) -> list[Rule]:
-    return [placed.rule for placed in found.good]
+def _rules(read: Found) -> list[Rule]:
+    return [placed.rule for placed in read.good]
 
 
 def parse(table: Mapping[str, Any], text: str, path: Path, matcher: Matcher | None = None) -> Found:
@@ -131,15 +131,15 @@ def parse(table: Mapping[str, Any], text: str, path: Path, matcher: Matcher | No
     for kind in (RULE_TABLE, FORMER_TABLE):
         tables = table.get(kind, [])
         places = TomlPositions(text if tables else "", kind)
-        if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        if not isinstance(tables, list) or not all(isinstance(raw, dict) for raw in tables):
             faults.append(
                 InvalidRulesError(
                     path, At(), f"{kind} is not a list of tables", f"write each {RULE_TABLE} as [[{RULE_TABLE}]]"
                 )
             )
             continue
-        written += [(places.table(number), kind, number, places, each) for number, each in enumerate(tables)]
-    written.sort(key=lambda each: each[0].line)
+        written += [(places.table(number), kind, number, places, raw) for number, raw in enumerate(tables)]
+    written.sort(key=lambda row: row[0].line)
     if len(written) > MAX_RULES:
         many = f"there are more than {MAX_RULES} rules"
         faults.append(InvalidRulesError(path, written[MAX_RULES][0], many, "combine some of them"))
@@ -196,5 +196,5 @@ def _explained(
 def _quoted(bad: InvalidRuleError, table: Mapping[str, Any]) -> str:
     """The text that is wrong, to point at it."""
     value = table.get(bad.key)
-    texts = [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    texts = [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
     return next((text for text in texts if repr(text) in bad.message), "")

@@ -35,8 +35,8 @@ class ValuesByDigest(Generic[T]):
 
     def all(self) -> dict[str, T]:
         """Returns all values but those that cannot be understood."""
-        found = {digest: self._decoded(raw) for digest, raw in (self._read() or {}).items()}
-        return {digest: value for digest, value in found.items() if value is not None}
+        values = {digest: self._decoded(raw) for digest, raw in (self._read() or {}).items()}
+        return {digest: value for digest, value in values.items() if value is not None}
 
     def of(self, digest: str) -> T | None:
         """None also for one that cannot be understood."""

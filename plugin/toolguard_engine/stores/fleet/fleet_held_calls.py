@@ -106,16 +106,16 @@ class FleetHeldCalls:
         if answer.outcome == "pending" and not is_of_call(entry, request):
             self._close_changed(entry, now)
             answer, attempt, entry = self._asked_about(request)
-        found = self._stated(entry, answer, now)
+        held = self._stated(entry, answer, now)
         try:
-            if found.status == "used" and (why := self._refusal(found, answer, attempt, now, request)):
-                return Presented("expired", structs.replace(found, status="expired", why=f"{UNPROVEN}{why}"), refusal=why)
-            self._note(found, fresh=answer.fresh)
+            if held.status == "used" and (why := self._refusal(held, answer, attempt, now, request)):
+                return Presented("expired", structs.replace(held, status="expired", why=f"{UNPROVEN}{why}"), refusal=why)
+            self._note(held, fresh=answer.fresh)
         finally:
             if log:
                 with suppress(StoreError):
                     self.write_log()
-        return Presented(found.status, found, answer.fresh)
+        return Presented(held.status, held, answer.fresh)
 
     def _known_request(self, request: HeldCall, now: float) -> HeldCall:
         """The same call as it was entered before, if that covers what it means now; else with what is new. The database
@@ -175,11 +175,11 @@ class FleetHeldCalls:
 
     def _stated(self, entry: HeldCall, answer: pipe.PresentAnswer, now: float) -> HeldCall:
         status: Status = "used" if answer.outcome == "used" else "denied" if answer.outcome == "denied" else "pending"
-        found = pipe.FleetEntry(
+        entry_data = pipe.FleetEntry(
             answer.nonce, status, answer.entry, answer.left, answer.at or 0.0, answer.by, answer.where, answer.why,
             answer.decisions,
         )  # fmt: skip
-        return received_entries.with_state(entry, found, now, self._setup.skew())
+        return received_entries.with_state(entry, entry_data, now, self._setup.skew())
 
     def _refusal(self, entry: HeldCall, answer: pipe.PresentAnswer, attempt: bytes, now: float, request: HeldCall) -> str:
         """Why the approval does not count; empty where the call may run: then it is marked as used on disk."""
@@ -249,9 +249,9 @@ class FleetHeldCalls:
 
     def move_ends(self, moves: Sequence[EndMove], now: float) -> None:
         """Where the database cannot be asked, or is of an earlier version, its approvals end after their windows."""
-        known = [(each, self._known[each.nonce]) for each in moves if each.nonce in self._known]
+        known = [(move, self._known[move.nonce]) for move in moves if move.nonce in self._known]
         self._woken = {nonce: woken for nonce, woken in self._woken.items() if nonce in self._known}
-        if [each for each, entry in known if self._notes(each) | self._moves(each, entry, now)]:
+        if [move for move, entry in known if self._notes(move) | self._moves(move, entry, now)]:
             self._touch()
 
     def _notes(self, move: EndMove) -> bool:
@@ -310,9 +310,9 @@ class FleetHeldCalls:
         return self._close(entry, "denied", decision, now, now + min(lasts, MAX_DENIAL))
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
-        found = [entry for entry in self.entries() if entry.status == "pending" and means(entry)]
+        calls = [entry for entry in self.entries() if entry.status == "pending" and means(entry)]
         lapsed = Decision(decision.by, decision.where, LAPSED)
-        return [self._close(entry, "expired", lapsed, now, entry.expires) for entry in found]
+        return [self._close(entry, "expired", lapsed, now, entry.expires) for entry in calls]
 
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> HeldCall | None:
         """A yes in the gateway's own prompt is no signature, so it approves nothing."""
@@ -344,17 +344,17 @@ class FleetHeldCalls:
         return entry is not None and not (entry.status == "pending" and now < entry.expires)
 
     def entries(self) -> list[HeldCall]:
-        found, others = self._asked()
+        calls, others = self._asked()
         now = time.time()
         for entry in others[:MAX_FORGED_LINES]:
             self._log.forged(entry, "the fleet's database returned it, but this gateway did not create it", now)
-        elsewhere = self._used_elsewhere(found, now)
-        self._log.take(entry for entry in found if entry.nonce not in elsewhere)
-        self._known = {entry.nonce: entry for entry in found}
+        elsewhere = self._used_elsewhere(calls, now)
+        self._log.take(entry for entry in calls if entry.nonce not in elsewhere)
+        self._known = {entry.nonce: entry for entry in calls}
         self._wait()
         with suppress(StoreError):
             self.write_log()
-        return found
+        return calls
 
     def _used_elsewhere(self, entries: list[HeldCall], now: float) -> set[str]:
         """Approvals of which the log must not say that they were used. One that another process of this machine uses just
@@ -395,12 +395,12 @@ class FleetHeldCalls:
         woken, asleep = self._woken.get(entry.nonce, ("", "")) if entry.status == "approved" else ("", "")
         return structs.replace(entry, woken=woken, asleep=asleep) if woken else entry
 
-    def _as_proven(self, entry: HeldCall, found: pipe.FleetEntry, now: float) -> HeldCall:
+    def _as_proven(self, entry: HeldCall, stated: pipe.FleetEntry, now: float) -> HeldCall:
         """An approval without proof is none: the call waits."""
         if entry.status != "approved":
             return entry
         try:
-            why = self._setup.proof.refusal(entry, found.decisions, now + self._setup.skew())
+            why = self._setup.proof.refusal(entry, stated.decisions, now + self._setup.skew())
         except StoreError:
             why = ""  # whether it counts is found out when it is used
         if not why:

@@ -38,8 +38,8 @@ def load(state_dir: Path) -> FleetIdentity:
     """Raises `NotJoinedError`, `StoreError`."""
     place = path(state_dir)
     try:
-        found = place.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
+        status = place.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
             raise NotJoinedError(f"{place} can be read by others, so it proves nothing; {JOIN} again")
         identity = msgspec.json.decode(atomic.read_bounded(place, MAX_BYTES), type=FleetIdentity)
     except FileNotFoundError:

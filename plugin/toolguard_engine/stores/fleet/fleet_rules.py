@@ -59,8 +59,8 @@ class FleetRules:
 
     def _follow(self, seen: _Seen) -> None:
         if self._found is not None:
-            found, self._found = self._found, None
-            self._take(found)
+            latest, self._found = self._found, None
+            self._take(latest)
             return
         try:
             is_same = self._kept.stamp() == seen.stamp
@@ -73,11 +73,11 @@ class FleetRules:
     def _verify(self) -> None:
         self._found = read(self._kept, self._known)
 
-    def _take(self, found: _Seen) -> None:
+    def _take(self, seen: _Seen) -> None:
         """The rules that were in force stay while their file cannot be verified, or is gone: it is fetched again."""
-        self._seen = found
-        if found.signed is not None:
-            self._known, self._fleet_rules = found.signed, found.signed.policy.rules
+        self._seen = seen
+        if seen.signed is not None:
+            self._known, self._fleet_rules = seen.signed, seen.signed.policy.rules
 
 
 def read(kept: LastGoodPolicy, known: SignedPolicy | None = None) -> _Seen:

@@ -85,15 +85,15 @@ class LastGoodPolicy:
     def load_after(self, known: SignedPolicy | None) -> SignedPolicy | None:
         """The same for an engine in which `known` is in force: somebody may have put an earlier policy into the file. One
         that does not count any more binds nobody to its version. Raises as `load`."""
-        found = self.load()
-        if known is None or found is None or found.policy.text == known.policy.text:
-            return found
+        policy = self.load()
+        if known is None or policy is None or policy.policy.text == known.policy.text:
+            return policy
         try:
-            _check_order(known.policy, found.policy)
+            _check_order(known.policy, policy.policy)
         except PolicyRefusedError:
             if self._still_counts(known):
                 raise
-        return found
+        return policy
 
     def _still_counts(self, known: SignedPolicy) -> bool:
         try:

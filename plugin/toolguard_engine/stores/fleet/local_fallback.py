@@ -36,7 +36,7 @@ class LocalFallback:
 
     def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
         known = self._local.look()[0]
-        waiting = Ledger(each for each in known if each.status in OPEN)
+        waiting = Ledger(held for held in known if held.status in OPEN)
         if waiting.waiting(request.binding, now, meaning=request.meaning) is None:
             with suppress(FleetAwayError):
                 return self._fleet.present(request, now, former=former, log=log)

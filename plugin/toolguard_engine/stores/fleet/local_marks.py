@@ -110,5 +110,5 @@ class LocalMarks:
             raise atomic.unconfirmed(self.path, error) from error
 
 
-def _state(found: os.stat_result) -> tuple[int, int]:
-    return found.st_ino, found.st_size
+def _state(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_ino, stat.st_size

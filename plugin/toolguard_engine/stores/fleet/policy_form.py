@@ -69,10 +69,10 @@ class _Parser:
         version, team = self._version(table), self._team(table)
         members = self._members(table, team)
         approvers = ApproverPolicy(team, self._approvers(table, members), members)
-        found = user_rules.parse({RULE_TABLE: table.get(RULE_TABLE, [])}, self._text, self._path, matcher)
-        if found.fault is not None:
-            raise found.fault
-        rules = tuple(_renamed(placed.rule) for placed in found.good)
+        parsed = user_rules.parse({RULE_TABLE: table.get(RULE_TABLE, [])}, self._text, self._path, matcher)
+        if parsed.fault is not None:
+            raise parsed.fault
+        rules = tuple(_renamed(placed.rule) for placed in parsed.good)
         if len({rule.id for rule in rules}) < len(rules):
             raise self._wrong(At(), "the ids of two rules differ only in a dot", "give one of them another id")
         return FleetPolicy(version, team, approvers, rules, self._text)
@@ -122,11 +122,11 @@ class _Parser:
 
     def _approvers(self, table: Mapping[str, Any], members: Mapping[str, frozenset[str]] | None) -> tuple[ApproverRule, ...]:
         tables = table.get(APPROVERS, [])
-        if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables) or len(tables) > MAX_TABLES:
+        if not isinstance(tables, list) or not all(isinstance(raw, dict) for raw in tables) or len(tables) > MAX_TABLES:
             fix = f"write each as [[{APPROVERS}]]"
             raise self._wrong(self._at(APPROVERS), f"{APPROVERS} is not a list of at most {MAX_TABLES} tables", fix)
         places = TomlPositions(self._text, APPROVERS)
-        return tuple(self._approver_rule(number, each, places, members) for number, each in enumerate(tables))
+        return tuple(self._approver_rule(number, raw, places, members) for number, raw in enumerate(tables))
 
     def _approver_rule(
         self, number: int, table: Mapping[str, Any], places: TomlPositions, members: Mapping[str, frozenset[str]] | None

@@ -44,8 +44,8 @@ def signer_of(text: str, signature: str, trust: Path, at: float | None = None) -
 
 def is_of_admin(line: str) -> bool:
     """Whether a line of `allowed_signers` names the namespace by itself, not by a pattern."""
-    found = _LINE.match(line)
-    names = _NAMESPACES.search(found["options"]) if found else None
+    match = _LINE.match(line)
+    names = _NAMESPACES.search(match["options"]) if match else None
     return names is not None and NAMESPACE in (name.strip() for name in names[1].split(","))
 
 

@@ -31,21 +31,21 @@ def named(entry: FleetEntry) -> HeldCall:
     return HeldCall(entry.nonce[:64], "", "", "", "", "", "", "", "", 0.0, 0.0)
 
 
-def with_state(entry: HeldCall, found: FleetEntry, now: float, skew: float) -> HeldCall:
+def with_state(entry: HeldCall, stated: FleetEntry, now: float, skew: float) -> HeldCall:
     """What has become of it, as the database says. Whoever believes an approval verifies its signatures. `skew`: the
     server's clock minus ours."""
-    last = _last(found.decisions, found.status)
+    last = _last(stated.decisions, stated.status)
     return structs.replace(
         entry,
-        status=found.status,
-        expires=now + min(max(found.left, -LONGEST), LONGEST),
-        decided=0.0 if found.status == "pending" else min(max(found.decided - skew, now - LONGEST), now + LONGEST),
-        by=audit_log.plain(found.by or (last.approver if last else ""), 100),
-        where=audit_log.plain(found.where, 40) or (WHERE if found.status in ("approved", "used", "denied") else ""),
-        why=audit_log.plain(found.why or (last.why or "" if last else "")),
+        status=stated.status,
+        expires=now + min(max(stated.left, -LONGEST), LONGEST),
+        decided=0.0 if stated.status == "pending" else min(max(stated.decided - skew, now - LONGEST), now + LONGEST),
+        by=audit_log.plain(stated.by or (last.approver if last else ""), 100),
+        where=audit_log.plain(stated.where, 40) or (WHERE if stated.status in ("approved", "used", "denied") else ""),
+        why=audit_log.plain(stated.why or (last.why or "" if last else "")),
     )
 
 
 def _last(decisions: tuple[SignedVerdict, ...], status: Status) -> SignedVerdict | None:
     wanted = "denied" if status == "denied" else "approved" if status in ("approved", "used") else ""
-    return next((each for each in reversed(decisions) if each.verdict == wanted), None)
+    return next((decision for decision in reversed(decisions) if decision.verdict == wanted), None)

@@ -43,8 +43,8 @@ def problem(folder: Path, *, may_be_writable: bool = False) -> str:
 
 def _check_file(path: Path) -> None:
     """Raises `OSError`."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_FILE:
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
         raise OSError(None, f"it is not a file of at most {MAX_FILE} bytes", str(path))
     with path.open("rb"):
         pass
@@ -75,12 +75,12 @@ def _passed(path: Path) -> Iterator[Path]:
 def _can_change(place: Path, *, is_folder: bool) -> bool:
     """Whether our user can write it, or owns it and so can change its mode. Rights of groups and access lists are the
     kernel's answer. In a sticky folder nobody can replace what others put there, but whatever is missing can be added."""
-    found, user = place.lstat(), os.geteuid()
-    if user in (0, found.st_uid):
+    status, user = place.lstat(), os.geteuid()
+    if user in (0, status.st_uid):
         return True
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return False  # who can replace it can write its folder
-    is_sticky = stat.S_ISDIR(found.st_mode) and bool(found.st_mode & stat.S_ISVTX) and not is_folder
+    is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX) and not is_folder
     return not is_sticky and os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 

@@ -103,19 +103,19 @@ class NotificationOutbox:
 
     def position(self) -> ReadUpTo | None:
         with self._errors() as db:
-            found = _fact(db, "position")
-            return msgspec.json.decode(found, type=ReadUpTo) if found else None
+            stored = _fact(db, "position")
+            return msgspec.json.decode(stored, type=ReadUpTo) if stored else None
 
     def counts(self) -> dict[str, int]:
         with self._errors() as db:
-            found = _fact(db, "counts")
-            return msgspec.json.decode(found, type=dict[str, int]) if found else {}
+            stored = _fact(db, "counts")
+            return msgspec.json.decode(stored, type=dict[str, int]) if stored else {}
 
     def take(
-        self, found: Sequence[Notification], position: ReadUpTo | None = None, counts: Mapping[str, int] | None = None
+        self, messages: Sequence[Notification], position: ReadUpTo | None = None, counts: Mapping[str, int] | None = None
     ) -> None:
         with self._errors() as db, transaction(db):
-            for one in found:
+            for one in messages:
                 _add(db, one)
             for name, value in (("position", position), ("counts", counts)):
                 if value is not None:
@@ -205,9 +205,9 @@ class NotificationOutbox:
         with self._errors() as db:
             return [_notification(row) for row in db.execute(f"{_SELECT} WHERE state = 'lost' AND logged = 0 LIMIT 100")]
 
-    def logged(self, found: Sequence[Notification]) -> None:
+    def logged(self, messages: Sequence[Notification]) -> None:
         with self._errors() as db, transaction(db):
-            keys = [(one.id, one.target) for one in found]
+            keys = [(one.id, one.target) for one in messages]
             db.executemany("UPDATE notification SET logged = 1 WHERE id = ? AND target = ?", keys)
 
     def state_of(self, name: str, target: str) -> Notification | None:
@@ -219,12 +219,12 @@ class NotificationOutbox:
         if not self.path.exists():
             return []
         with self._errors() as db:
-            found = {row[0]: TargetHealth(*row) for row in db.execute(_HEALTH).fetchall()}
+            states = {row[0]: TargetHealth(*row) for row in db.execute(_HEALTH).fetchall()}
             for name, value in db.execute("SELECT name, value FROM fact WHERE name LIKE 'failing:%'").fetchall():
                 failure, target = msgspec.json.decode(value, type=_Failure), name.partition(":")[2]
-                known = found.get(target, TargetHealth(target))
-                found[target] = msgspec.structs.replace(known, failing_since=failure.since, error=failure.error)
-            return sorted(found.values(), key=lambda each: each.target)
+                known = states.get(target, TargetHealth(target))
+                states[target] = msgspec.structs.replace(known, failing_since=failure.since, error=failure.error)
+            return sorted(states.values(), key=lambda state: state.target)
 
     @contextmanager
     def _errors(self) -> Iterator[sqlite3.Connection]:

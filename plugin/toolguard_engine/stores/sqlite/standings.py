@@ -139,13 +139,13 @@ class FileStandings:
                 connection.execute(_DATE)
                 connection.execute(_FORGET, (oldest,))
                 self._drop(connection)
-                version, found = _version(connection), list(_read(connection.execute(_KNOWN, (oldest, MAX_STANDINGS))))
-            known = [_Known.of(each, revision, version, raw) for each, revision, raw in reversed(found)]
+                version, rows = _version(connection), list(_read(connection.execute(_KNOWN, (oldest, MAX_STANDINGS))))
+            known = [_Known.of(standing, revision, version, raw) for standing, revision, raw in reversed(rows)]
             self._remember(known)
             if patient:
                 _compact(connection)
             connection.execute(f"PRAGMA busy_timeout = {self._wait * 1000:.0f}")
-            return [each for each, *_ in found]
+            return [standing for standing, *_ in rows]
 
     def _advance(self, connection: sqlite3.Connection) -> float:
         """What the witnessed clock shows. It is stored when it has moved on by `CLOCK_STEP`."""
@@ -189,10 +189,10 @@ class FileStandings:
                 known = None
             elif known.version == version:
                 return None  # no other process has written since
-            found = next(_read(connection.execute(_ONE, (self._oldest(connection), *key))), None)
-            if found is None:
+            row = next(_read(connection.execute(_ONE, (self._oldest(connection), *key))), None)
+            if row is None:
                 return None
-            theirs, revision, raw = found
+            theirs, revision, raw = row
             if ours is None or theirs.epoch > ours.epoch:
                 now = theirs
             elif theirs.epoch < ours.epoch or (known and known.revision == revision):
@@ -212,17 +212,17 @@ class FileStandings:
             connection = self._made()
             wanted, anew = list(changed.values()), 0
             if self._lost_file:  # other engines write what they know themselves
-                known = [(key, each.standing()) for key, each in self._known.items()]
+                known = [(key, known_standing.standing()) for key, known_standing in self._known.items()]
                 wanted += [standing for key, standing in known if standing is not None and key not in changed]
                 anew = len(wanted)
             with _synced(connection, durable=durable), transaction(connection):
                 version, oldest = _version(connection), self._advance(connection) - IDLE_SECONDS
-                stored = [self._written(connection, each, version, oldest) for each in wanted]
+                stored = [self._written(connection, standing, version, oldest) for standing in wanted]
             self._remember([known for _, known in stored])
             if anew:
                 self.trouble = f"{self.path} was removed or replaced while it was in use; {anew} budgets are written again"
             self._lost_file = False
-            return [each for (each, _), given in zip(stored, wanted, strict=True) if each is not given]
+            return [standing for (standing, _), given in zip(stored, wanted, strict=True) if standing is not given]
 
     def _written(
         self, connection: sqlite3.Connection, ours: Standing, version: int, oldest: float
@@ -243,12 +243,14 @@ class FileStandings:
         connection.execute(_SAVE, row)
         return ours, _Known.of(ours, revision + 1, version, raw and row[-1])
 
-    def _remember(self, found: list[_Known]) -> None:
-        for each in found:
-            if (standing := each.standing()) is not None:
-                self._known[standing.key] = each
+    def _remember(self, entries: list[_Known]) -> None:
+        for known in entries:
+            if (standing := known.standing()) is not None:
+                self._known[standing.key] = known
         if len(self._known) > self._most:
-            self._known = {key: each for key, each in self._known.items() if each.standing() is not None}
+            self._known = {
+                key: known_standing for key, known_standing in self._known.items() if known_standing.standing() is not None
+            }
             self._most = max(MAX_STANDINGS, 2 * len(self._known))
 
     def checkpoint(self, change: Change) -> list[tuple[Standing, Standing]]:
@@ -259,7 +261,9 @@ class FileStandings:
                 return []
             with _synced(connection), transaction(connection):
                 known = _read(connection.execute(_KNOWN, (self._advance(connection) - IDLE_SECONDS, MAX_STORED)))
-                changed = [(each, after, at, raw) for each, at, raw in known if (after := change(each)) is not None]
+                changed = [
+                    (standing, after, at, raw) for standing, at, raw in known if (after := change(standing)) is not None
+                ]
                 connection.executemany(_SAVE, [_row(after, revision + 1, raw) for _, after, revision, raw in changed])
             return [(before, after) for before, after, *_ in changed]
 
@@ -292,7 +296,7 @@ class FileStandings:
             self._refuse_after_damage()
             if self._known and self._file != (info.st_dev, info.st_ino):
                 self._lost_file = True
-                self._known = {key: each._replace(revision=0, version=-1) for key, each in self._known.items()}
+                self._known = {key: known._replace(revision=0, version=-1) for key, known in self._known.items()}
             self._file = (info.st_dev, info.st_ino)
             self._open = _opened(self.path, info, self._wait)
         return self._open
@@ -347,8 +351,8 @@ class _Known(NamedTuple):
     raw: bytes
 
     @classmethod
-    def of(cls, each: Standing, revision: int, version: int, raw: bytes, stored: Standing | None = None) -> _Known:
-        return cls(weakref.ref(each), revision, version, Base.of(stored or each), raw)
+    def of(cls, standing: Standing, revision: int, version: int, raw: bytes, stored: Standing | None = None) -> _Known:
+        return cls(weakref.ref(standing), revision, version, Base.of(stored or standing), raw)
 
 
 class _NotOurs(Exception):  # noqa: N818 - an answer
@@ -428,10 +432,10 @@ def _add_what_is_missing(connection: sqlite3.Connection) -> None:
 
 
 def _witnessed(connection: sqlite3.Connection) -> float:
-    found = connection.execute("SELECT witnessed FROM clock").fetchone()
-    if found is None or not isinstance(found[0], float) or not 0 <= found[0] <= LATEST:
+    row = connection.execute("SELECT witnessed FROM clock").fetchone()
+    if row is None or not isinstance(row[0], float) or not 0 <= row[0] <= LATEST:
         raise _NotOurs
-    return found[0]
+    return row[0]
 
 
 def _compact(connection: sqlite3.Connection) -> None:
