@@ -80,7 +80,7 @@ class Meaning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
     """The meaning of a call now. `call`: see `binding.bind`."""
     pairs = zip(named.targets, seen.targets, strict=True)
-    effects = tuple(dict.fromkeys(_effect(target, found) for target, found in pairs))
+    effects = tuple(dict.fromkeys(_effect(target, target_seen) for target, target_seen in pairs))
     code = [FileState(_kept(path), _kept(path), digest, code=True) for path, digest in named.code]
     code += [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest, code=True)
              for path in named.unread if path in seen.files]  # fmt: skip
@@ -99,24 +99,24 @@ def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
     return structs.replace(meaning, effects=(), files=(), gap=f"{TOO_LARGE}: {digest}")
 
 
-def _effect(target: NamedTarget, found: SeenTarget) -> MeantEffect:
-    path = _kept(found.path) if found.path else ""
+def _effect(target: NamedTarget, seen: SeenTarget) -> MeantEffect:
+    path = _kept(seen.path) if seen.path else ""
     return MeantEffect(
         kind=target.kind,
         named=_text(target.text),
         path=path,
-        key="" if path == found.path and path else _digest(target.kind, found.path or target.text),
-        dangers=(*target.dangers, *([SHARED] if found.shared else [])),
-        beyond=tuple(map(_kept, found.beyond)),
-        listing=found.listing,
+        key="" if path == seen.path and path else _digest(target.kind, seen.path or target.text),
+        dangers=(*target.dangers, *([SHARED] if seen.shared else [])),
+        beyond=tuple(map(_kept, seen.beyond)),
+        listing=seen.listing,
         wild=bool(WILDCARDS.intersection(target.path)),
         from_file=target.from_file,
-        linked=not _is_part(found.path, target.path),
+        linked=not _is_part(seen.path, target.path),
     )
 
 
-def _is_part(found: str, named: str) -> bool:
-    return named == found or named.startswith(f"{found.rstrip('/')}/")
+def _is_part(whole: str, named: str) -> bool:
+    return named == whole or named.startswith(f"{whole.rstrip('/')}/")
 
 
 def _kept(path: str) -> str:
@@ -211,7 +211,7 @@ def _of_effects(before: Meaning, now: Meaning, show: Callable[[str], str]) -> It
 
 def _of_same(was: list[MeantEffect], effect: MeantEffect, show: Callable[[str], str]) -> Iterator[str]:
     """The same effect on the same place: does it reach further?"""
-    known = [(set(each.dangers), set(each.beyond), each.listing) for each in was]
+    known = [(set(meaning.dangers), set(meaning.beyond), meaning.listing) for meaning in was]
     if any(effect.listing == listing and not (set(effect.beyond) - beyond or set(effect.dangers) - dangers)
            for dangers, beyond, listing in known):  # fmt: skip
         return

@@ -24,9 +24,9 @@ NOBODY = DoubtfulPeer(0.0, 0.0, "unknown", "")
 
 def in_doubt(peers: Iterable[DoubtfulPeer], since: float, carriers: Iterable[Carrier] | None = None) -> DoubtfulPeer | None:
     """The connection because of which the command does not count, one of an agent first; None if a person sent it."""
-    found = [peer for peer in peers if _was_open(peer, since)]
-    if found:
-        return next((peer for peer in found if peer.kind == "agent"), found[-1])
+    doubtful = [peer for peer in peers if _was_open(peer, since)]
+    if doubtful:
+        return next((peer for peer in doubtful if peer.kind == "agent"), doubtful[-1])
     if carriers is None or any(_was_open(carrier, since) for carrier in carriers):
         return None
     return NOBODY

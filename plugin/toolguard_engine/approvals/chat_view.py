@@ -77,9 +77,9 @@ def several(
     views: list[ChatView] = []
     for at, (entry, would, rules) in enumerate(entries):
         line = replies.pending_line(entry, now)
-        why = [f"rule   {each}" for each in rules] or [f"held   {entry.reason or entry.code}"]
+        why = [f"rule   {rule}" for rule in rules] or [f"held   {entry.reason or entry.code}"]
         acts = [*new_lines(entry), *effect_lines(would)]
-        about = [*acts, *(cut(each, MAX_LINE) for each in why)] if entry.status == "pending" else []
+        about = [*acts, *(cut(reason, MAX_LINE) for reason in why)] if entry.status == "pending" else []
         full = (*_beside(line, entry), *about) if about else (line,)
         share = room // (len(entries) - at)
         is_full = entry.whole and _length(full) <= share
@@ -137,5 +137,5 @@ def dangers_of(entry: HeldCall) -> list[tuple[str, ...]]:
     named = re.findall(r"\(([^()]{3,})\)$", entry.reason)[:1]
     texts = [*named, *(rule.target for rule in entry.details.rules)]
     effects = [(effect.target, effect.path) for effect in entry.details.effects]
-    parts = [tuple(filter(None, each)) for each in [*effects, *((text,) for text in texts)]]
+    parts = [tuple(filter(None, effect)) for effect in [*effects, *((text,) for text in texts)]]
     return list(dict.fromkeys(tuple(text.removesuffix("...") for text in part) for part in parts if part))

@@ -128,7 +128,7 @@ def runs_any(words: list[str]) -> bool:
     last = runs[-1]
     own = [word for word in last.argv if word != UNKNOWN]
     passed = words[: max(len(words) - len(own), 0)]
-    known = {each for run in runs if run.name in WRAPPERS for each in wrapper_catalogue.spellings(run.name)}
+    known = {spelling for run in runs if run.name in WRAPPERS for spelling in wrapper_catalogue.spellings(run.name)}
     if any("*" in word or (_LONG_OPTION.fullmatch(word) and word not in known) for word in passed):
         return True
     if last.name in WRAPPERS:

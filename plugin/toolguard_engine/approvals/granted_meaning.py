@@ -30,8 +30,8 @@ def more(grant: Grant, now: Meaning | None, home: str = "") -> list[str]:
     if now is None:
         return ["what it means is not known"]
     now = without_data(now)
-    found = [_more(grant, bound, now, home) for bound in grant.bound]
-    return min(found, key=len)
+    lacking = [_more(grant, bound, now, home) for bound in grant.bound]
+    return min(lacking, key=len)
 
 
 def is_wide(grant: Grant) -> bool:
@@ -50,8 +50,8 @@ def without_data(meaning: Meaning) -> Meaning:
 
 def _repeated(meaning: Meaning) -> Meaning:
     """Without what is so only because the granted call ran before: it replaces its own output."""
-    kept = [tuple(danger for danger in each.dangers if danger not in _BY_REPETITION) for each in meaning.effects]
-    effects = (structs.replace(each, dangers=left) for each, left in zip(meaning.effects, kept, strict=True))
+    kept = [tuple(danger for danger in effect.dangers if danger not in _BY_REPETITION) for effect in meaning.effects]
+    effects = (structs.replace(effect, dangers=left) for effect, left in zip(meaning.effects, kept, strict=True))
     return structs.replace(meaning, effects=tuple(effects))
 
 

@@ -188,8 +188,8 @@ class Ledger:
         earlier versions bound the call to."""
         bindings = {binding, *former}
         meant = (e for e in self._entries.values() if e.binding in bindings or _means(e, meaning))
-        found = [entry for entry in meant if _answers(entry, now) and not _is_blind(entry, meaning)]
-        return next((entry for entry in sorted(found, key=_rank) if self._holds(entry)), None)
+        calls = [entry for entry in meant if _answers(entry, now) and not _is_blind(entry, meaning)]
+        return next((entry for entry in sorted(calls, key=_rank) if self._holds(entry)), None)
 
     def compared(self, entry: HeldCall, home: str = "") -> HeldCall:
         """The entry with what its call would do that it would not have done when a person saw it last. `changes` that it has
@@ -249,8 +249,8 @@ class Ledger:
         wanted = prefix.strip().lower()
         if len(wanted) < MIN_PREFIX or not set(wanted) <= set("0123456789abcdef"):
             raise RefusedError("malformed")
-        found = [entry for entry in self.entries if entry.nonce.startswith(wanted) and self._holds(entry)]
-        candidates = [e for e in found if e.status == "pending"] or [e for e in found if e.status == "approved"] or found
+        calls = [entry for entry in self.entries if entry.nonce.startswith(wanted) and self._holds(entry)]
+        candidates = [e for e in calls if e.status == "pending"] or [e for e in calls if e.status == "approved"] or calls
         if not candidates:
             raise RefusedError("unknown")
         if len(candidates) > 1:
@@ -316,9 +316,9 @@ class Ledger:
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
         """Closes what waits and is meant: what it was held for is over. Those that it closed."""
-        found = [entry for entry in self.entries if entry.status == "pending" and means(entry) and self._holds(entry)]
+        calls = [entry for entry in self.entries if entry.status == "pending" and means(entry) and self._holds(entry)]
         decision = Decision(decision.by, decision.where, LAPSED)
-        return [self._decide(_closed(entry, "expired", now), "expired", decision, now, entry.expires) for entry in found]
+        return [self._decide(_closed(entry, "expired", now), "expired", decision, now, entry.expires) for entry in calls]
 
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> HeldCall | None:
         """What the gateway's own prompt brought: `used`, `denied` or `expired`. None where it is closed already.
@@ -341,7 +341,7 @@ class Ledger:
         return self._decide(entry, "approved", decision, now, now + window)
 
     def _holds(self, entry: HeldCall) -> bool:
-        ours = any(entry is each for each in (*self.changed, *self.moved))  # made here just now, and not signed yet
+        ours = any(entry is held for held in (*self.changed, *self.moved))  # made here just now, and not signed yet
         if ours or self._trusted(entry):
             return True
         self.forged.append(entry)

@@ -262,17 +262,17 @@ def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -
     """Those that nobody answered in the last `seconds`, and approvals that lapsed then, whose call was not held again since;
     the latest first."""
     latest = {call_of(entry): entry for entry in sorted(now_known(entries, now).entries, key=lambda e: (e.created, e.nonce))}
-    found = [e for e in latest.values() if may_be_revived(e) and now < e.expires + seconds]
-    return sorted(found, key=lambda e: (-e.expires, e.nonce))
+    calls = [e for e in latest.values() if may_be_revived(e) and now < e.expires + seconds]
+    return sorted(calls, key=lambda e: (-e.expires, e.nonce))
 
 
 def missed_lines(entries: Iterable[HeldCall], now: float) -> list[str]:
     """Returns the lines for chat about the calls that nobody answered in the last day, approvals that lapsed then, and how
     to revive one."""
-    found = missed(entries, now, DAY)
-    lines = [f"{became(e)}: {cut(f'{e.nonce}  {_name(e)}  {plain(e.shown)}', WIDTH)}" for e in found[:MAX_MATCHES]]
-    more = [f"... and {len(found) - MAX_MATCHES} more"] if len(found) > MAX_MATCHES else []
-    return [*lines, *more, *(["/toolguard revive <nonce> asks the agent to make the call again"] if found else [])]
+    calls = missed(entries, now, DAY)
+    lines = [f"{became(e)}: {cut(f'{e.nonce}  {_name(e)}  {plain(e.shown)}', WIDTH)}" for e in calls[:MAX_MATCHES]]
+    more = [f"... and {len(calls) - MAX_MATCHES} more"] if len(calls) > MAX_MATCHES else []
+    return [*lines, *more, *(["/toolguard revive <nonce> asks the agent to make the call again"] if calls else [])]
 
 
 def became(entry: HeldCall) -> str:
@@ -294,11 +294,11 @@ def revived(entry: HeldCall) -> str:
 
 def pending_lines(entries: Iterable[HeldCall], now: float, width: int = WIDTH) -> list[str]:
     """One line for each waiting call: nonce, tool, time left, agent, the call; a line that says so where none waits."""
-    found = waiting(entries, now)
-    if not found:
+    calls = waiting(entries, now)
+    if not calls:
         return ["no call is waiting"]
-    more = [f"... and {len(found) - MAX_LINES} more"] if len(found) > MAX_LINES else []
-    return [*(pending_line(entry, now, width) for entry in found[:MAX_LINES]), *more]
+    more = [f"... and {len(calls) - MAX_LINES} more"] if len(calls) > MAX_LINES else []
+    return [*(pending_line(entry, now, width) for entry in calls[:MAX_LINES]), *more]
 
 
 def pending_line(entry: HeldCall, now: float, width: int = WIDTH) -> str:

@@ -69,11 +69,11 @@ def is_origin_of(origin: str, host: str) -> bool:
 
 def _parts(signature: str) -> tuple[bytes, WireReader]:
     """The public key, and the signature itself."""
-    found = _ARMOR.match(signature)
-    if not found:
+    match = _ARMOR.match(signature)
+    if not match:
         raise ValueError("no signature")
     try:
-        data = base64.b64decode("".join(found[1].split()), validate=True)
+        data = base64.b64decode("".join(match[1].split()), validate=True)
     except binascii.Error as error:
         raise ValueError("no base64") from error
     whole = WireReader(data)

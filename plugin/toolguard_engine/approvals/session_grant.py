@@ -92,8 +92,8 @@ def covered(grant: SessionGrant) -> str:
 def _listed(alike: tuple[HeldAlike, ...]) -> str:
     if all(key.exact for key in alike):
         return "say the same, word for word"
-    found = [_described(key) for key in alike if not key.exact]
-    texts = [*dict.fromkeys(found), *(["are otherwise the same call"] if len(found) < len(alike) else [])]
+    described = [_described(key) for key in alike if not key.exact]
+    texts = [*dict.fromkeys(described), *(["are otherwise the same call"] if len(described) < len(alike) else [])]
     more = len(texts) - MAX_SHOWN
     return "; ".join([*texts[:MAX_SHOWN], *([f"and {more} more of what this call does"] if more > 0 else [])])
 
@@ -147,13 +147,13 @@ def _is_of_words(key: HeldAlike) -> bool:
 
 def _is_same_place(effect: MeantEffect, before: Meaning) -> bool:
     """Whether it reaches what one of the effects before did, and nothing else."""
-    found = [was for was in before.effects if (was.kind, was.path, was.key) == (effect.kind, effect.path, effect.key)]
+    effects = [was for was in before.effects if (was.kind, was.path, was.key) == (effect.kind, effect.path, effect.key)]
     return any(
         set(effect.beyond) <= set(was.beyond)
         and effect.listing == was.listing
         and effect.wild == was.wild
         and set(effect.dangers) - set(was.dangers) <= _SAME_ANYWAY
-        for was in found
+        for was in effects
     )
 
 

@@ -137,9 +137,11 @@ class Standings:
         if not session:
             return list(self._known.values())
         place = place_in(session)
-        found = [each for each in self._known.values() if each.session == place]
-        agents = {each.agent for each in found} | {_agent_of(session)}
-        return found + [each for agent in sorted(agents) for each in self.spawned(agent) if each.session != place]
+        standings = [standing for standing in self._known.values() if standing.session == place]
+        agents = {standing.agent for standing in standings} | {_agent_of(session)}
+        return standings + [
+            standing for agent in sorted(agents) for standing in self.spawned(agent) if standing.session != place
+        ]
 
     def spawned(self, agent: str) -> list[Standing]:
         """Those of the sessions that an agent began by itself."""
@@ -147,9 +149,9 @@ class Standings:
         return [known for place in places if (known := self.find(agent, place))]
 
     def sweep(self, now: float) -> None:
-        for key, each in list(self._known.items()):
-            each.touched = each.touched or now  # what it did was told without a time
-            if each.touched < now - IDLE_SECONDS:
+        for key, standing in list(self._known.items()):
+            standing.touched = standing.touched or now  # what it did was told without a time
+            if standing.touched < now - IDLE_SECONDS:
                 del self._known[key]
 
 
@@ -186,13 +188,20 @@ class Base(NamedTuple):
     reported: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, each: Standing) -> Base:
-        return cls(each.epoch, each.spent, each.trust, each.seen.since, each.seen.warnings, tuple(each.reported))
+    def of(cls, standing: Standing) -> Base:
+        return cls(
+            standing.epoch,
+            standing.spent,
+            standing.trust,
+            standing.seen.since,
+            standing.seen.warnings,
+            tuple(standing.reported),
+        )
 
     @classmethod
-    def fresh(cls, each: Standing) -> Base:
+    def fresh(cls, standing: Standing) -> Base:
         """Returns the base of a standing that is not on disk as far as its engine knows."""
-        return cls(epoch=each.epoch, trust=each.began)
+        return cls(epoch=standing.epoch, trust=standing.began)
 
 
 def merged(ours: Standing, base: Base, theirs: Standing) -> Standing:

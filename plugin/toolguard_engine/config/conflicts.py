@@ -128,25 +128,25 @@ Written = Callable[[Path], bool]
 def problems(config: Config) -> list[SettingConflict]:
     """All conflicts, those of the general settings first."""
     general = {**_DEFAULTS, **msgspec.to_builtins(config)}
-    found = list(_in(general, lambda path: bool(_get(general, path) != _get(_DEFAULTS, path))))
-    found += _levels_without_effect(general)
-    found += _idle_limits(config)
-    found += _one_file_for_two(general)
-    found += _reserved_files(general)
-    found += _links_without_address(config)
-    found += _unusable_targets(config)
-    found += _unusable_fleet(config)
-    found += _unsigned_ways(config)
+    conflicts = list(_in(general, lambda path: bool(_get(general, path) != _get(_DEFAULTS, path))))
+    conflicts += _levels_without_effect(general)
+    conflicts += _idle_limits(config)
+    conflicts += _one_file_for_two(general)
+    conflicts += _reserved_files(general)
+    conflicts += _links_without_address(config)
+    conflicts += _unusable_targets(config)
+    conflicts += _unusable_fleet(config)
+    conflicts += _unsigned_ways(config)
     for agent in config.agents:
-        found += _of_agent(config, agent)
-    return found
+        conflicts += _of_agent(config, agent)
+    return conflicts
 
 
 def _of_agent(config: Config, agent: str) -> list[SettingConflict]:
     own = msgspec.to_builtins(config.agents[agent])
     laid_over = msgspec.to_builtins(config.for_agent(agent))
-    found = _in(laid_over, lambda path: _get(own, path) is not None)
-    return [SettingConflict(("agents", agent, *problem.path), problem.text) for problem in found]
+    conflicts = _in(laid_over, lambda path: _get(own, path) is not None)
+    return [SettingConflict(("agents", agent, *problem.path), problem.text) for problem in conflicts]
 
 
 def _in(values: Any, written: Written) -> Iterator[SettingConflict]:

@@ -24,13 +24,13 @@ HIDDEN = "***"
 
 def kind(target: NotifyTarget) -> Kind:
     """Empty if it is none, or more than one."""
-    found: dict[Kind, bool] = {
+    forms: dict[Kind, bool] = {
         "url": is_set(target.url) or is_set(target.url_file),
         "webhook": is_set(target.webhook),
         "command": is_set(target.command),
         "channel": is_set(target.channel),
     }
-    kinds = [name for name, given in found.items() if given]
+    kinds = [name for name, given in forms.items() if given]
     return kinds[0] if len(kinds) == 1 else ""
 
 
@@ -61,8 +61,8 @@ def problem(name: str, target: NotifyTarget) -> str:
 
 def unchecked(target: NotifyTarget) -> str:
     """Why its address cannot be checked: it has a variable of the gateway that is not set here. Empty if it can."""
-    found = _VARIABLE.search(f"{target.url} {target.webhook}")
-    return f"{found[0]} is not set here, so the address was not checked" if found else ""
+    match = _VARIABLE.search(f"{target.url} {target.webhook}")
+    return f"{match[0]} is not set here, so the address was not checked" if match else ""
 
 
 def _wrong_address(target: NotifyTarget, own: Kind) -> str:
@@ -80,24 +80,26 @@ def _wrong_address(target: NotifyTarget, own: Kind) -> str:
 def files(config: NotifyConfig) -> list[str]:
     """The files that say where notifications go, as they are written in the settings: whoever may write them can redirect
     what is sent."""
-    found = [file for each in config.targets.values() for file in (each.url_file, each.secret_file) if isinstance(file, str)]
-    return list(dict.fromkeys(found))
+    paths = [
+        file for target in config.targets.values() for file in (target.url_file, target.secret_file) if isinstance(file, str)
+    ]
+    return list(dict.fromkeys(paths))
 
 
 def programs(config: NotifyConfig) -> list[str]:
     """The paths in the commands of targets: programs and scripts that receive notifications."""
-    commands = [each.command for each in config.targets.values() if isinstance(each.command, list)]
+    commands = [target.command for target in config.targets.values() if isinstance(target.command, list)]
     return list(dict.fromkeys(word for words in commands for word in words if word.startswith(("/", "~/"))))
 
 
 def split(address: str) -> SplitResult | None:
     """None if it is no URL, has a port that is none, or characters that could end a line of a request."""
     try:
-        found = urlsplit(address)
-        valid = found.port is None or found.port > 0
+        result = urlsplit(address)
+        valid = result.port is None or result.port > 0
     except ValueError:
         return None
-    return found if valid and address.isascii() and address.isprintable() and " " not in address else None
+    return result if valid and address.isascii() and address.isprintable() and " " not in address else None
 
 
 def masked(target: NotifyTarget) -> str:
@@ -128,7 +130,7 @@ def hidden(steps: tuple[str | int, ...], value: object) -> object:
     if len(steps) > 3 and steps[1] == "targets" and steps[3] in _SECRET_SETTINGS:  # noqa: PLR2004 - notify.targets.NAME.url
         return HIDDEN if isinstance(value, str) else value
     if isinstance(value, dict):
-        return {key: hidden((*steps, key), each) for key, each in value.items()}
+        return {key: hidden((*steps, key), item) for key, item in value.items()}
     return value
 
 
@@ -138,4 +140,4 @@ def reports(config: NotifyConfig, target: NotifyTarget, event: NotifyEvent) -> b
 
 def usable(config: NotifyConfig) -> dict[str, NotifyTarget]:
     """The targets that something can be sent to."""
-    return {name: each for name, each in list(config.targets.items())[:MAX_TARGETS] if not problem(name, each)}
+    return {name: target for name, target in list(config.targets.items())[:MAX_TARGETS] if not problem(name, target)}

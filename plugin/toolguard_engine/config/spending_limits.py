@@ -77,15 +77,15 @@ class SpendingCap(msgspec.Struct, frozen=True, dict=True):
 
 def caps(limits: Iterable[SpendingLimit]) -> tuple[SpendingCap, ...]:
     """Each amount once; of several for the same the lowest."""
-    found: dict[str, SpendingCap] = {}
+    by_name: dict[str, SpendingCap] = {}
     for limit in limits:
         for unit, amount in (("usd", limit.usd), ("tokens", limit.tokens)):
             if amount is not msgspec.UNSET:
                 model = "" if limit.per == "session" else limit.model  # sessions are not summed by model
                 cap = SpendingCap(limit.per, unit, float(amount), limit.agent, model)  # type: ignore[arg-type]
-                if cap.key not in found or cap.amount < found[cap.key].amount:
-                    found[cap.key] = cap
-    return tuple(found.values())
+                if cap.key not in by_name or cap.amount < by_name[cap.key].amount:
+                    by_name[cap.key] = cap
+    return tuple(by_name.values())
 
 
 def amounts(limits: Any) -> dict[str, str]:

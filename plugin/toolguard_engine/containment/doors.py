@@ -111,7 +111,7 @@ def _changes_the_gateway(reading: CallReading) -> bool:
 
 
 def _effects(reading: CallReading) -> Iterator[Effect]:
-    return (effect for found in reading.command_effects for effect in found)
+    return (effect for effects in reading.command_effects for effect in effects)
 
 
 def _has_unknown_code(reading: CallReading) -> bool:

@@ -76,7 +76,7 @@ def by_rules(rules: Iterable[RoomRule], host: Host, exists: Exists) -> Kept:
     for rule in rules:
         kinds.setdefault(rule.path, set()).add(rule.kind)
     places = protected_paths.protected_on(host)
-    secrets, files = (_paths(found, host, exists) for found in (places.keys, places.places))
+    secrets, files = (_paths(rule_paths, host, exists) for rule_paths in (places.keys, places.places))
     if not all(_is_masked(path, kinds, ("hide",), exists) for path in secrets):
         return NOTHING_KEPT
     kept: set[Keeping] = {"secrets"}
@@ -87,17 +87,17 @@ def by_rules(rules: Iterable[RoomRule], host: Host, exists: Exists) -> Kept:
     return frozenset(kept)
 
 
-def _paths(found: Iterable[tuple[str, ...]], host: Host, exists: Exists) -> list[PurePath]:
+def _paths(named: Iterable[tuple[str, ...]], host: Host, exists: Exists) -> list[PurePath]:
     """Without those of an older release's state that is not there: no guard looks for its files in it."""
     state = protected_paths.protected_on(host).state
     others = [PurePath(host.home, name) for name in STATE_NAMES]
-    absent = {each for each in others if str(each) != state and not exists(str(each))}
-    return [path for path in (PurePath("/", *parts) for parts in found) if absent.isdisjoint(path.parents)]
+    absent = {path for path in others if str(path) != state and not exists(str(path))}
+    return [path for path in (PurePath("/", *parts) for parts in named) if absent.isdisjoint(path.parents)]
 
 
 def _is_masked(path: PurePath, kinds: dict[PurePath, set[str]], masks: tuple[str, ...], exists: Exists) -> bool:
     """By the innermost rule around it that lies on something: what is not there may come up while the command runs."""
-    around = next((each for each in (path, *path.parents) if each in kinds and exists(str(each))), path)
+    around = next((parent for parent in (path, *path.parents) if parent in kinds and exists(str(parent))), path)
     return exists(str(around)) and not kinds.get(around, set()).isdisjoint(masks)
 
 

@@ -19,9 +19,9 @@ def sockets(places: RoomPlaces) -> Iterator[tuple[str, str]]:
     for door, paths in room_tables.load().sockets.items():
         for path in paths:
             first, slash, rest = path.partition("/")
-            found = known.get(first, first) + slash + rest.replace("$UID", str(places.uid)).replace("$USER", places.user)
-            if found.startswith("/"):
-                yield door, found
+            file = known.get(first, first) + slash + rest.replace("$UID", str(places.uid)).replace("$USER", places.user)
+            if file.startswith("/"):
+                yield door, file
 
 
 def _beginnings(places: RoomPlaces) -> dict[str, str]:

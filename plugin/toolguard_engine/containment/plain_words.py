@@ -43,7 +43,7 @@ def are_out_of_reach(reading: CallReading, plain: frozenset[str]) -> bool:
 
 
 def _are_redirections(program: ProgramRun, reading: CallReading) -> bool:
-    targets = (each.target for each in program.redirects if each.kind != "text" and each.target[:1] != "&")
+    targets = (redirect.target for redirect in program.redirects if redirect.kind != "text" and redirect.target[:1] != "&")
     return all(_lies_out_of_reach(target, program, reading) for target in targets)
 
 
@@ -78,7 +78,7 @@ def _lies_out_of_reach(word: str, program: ProgramRun, reading: CallReading) -> 
         shown = room_tables.load().state.shown
         is_agents = first in shown or first.startswith("workspace") or _is_below(path, reading.call.cwd)
         return not is_agents
-    return not any(_is_below(path, each) for each in (host.home, reading.call.cwd, *_TEMPORARY))
+    return not any(_is_below(path, folder) for folder in (host.home, reading.call.cwd, *_TEMPORARY))
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -47,7 +47,7 @@ def _own_files(places: RoomPlaces) -> Iterator[RoomRule]:
     for state in states:
         yield from (RoomRule("show", state / name) for name in named.shown)
         yield from (RoomRule("read-only", state / name) for name in named.read_only)
-        yield from (RoomRule("read-only", state / "agents" / each / "sessions") for each in places.agents)
+        yield from (RoomRule("read-only", state / "agents" / agent / "sessions") for agent in places.agents)
     guards = [state / "toolguard" for state in states]
     inside = [path for path in map(Path, places.workspaces) if _is_in(path, states) and not _is_in(path, guards)]
     yield from (RoomRule("show", path) for path in inside)
@@ -65,7 +65,7 @@ def _own_files(places: RoomPlaces) -> Iterator[RoomRule]:
 
 def _states(places: RoomPlaces) -> list[Path]:
     named = [places.host.state_dir, *(f"{places.host.home}/{name}" for name in STATE_NAMES)]
-    return list(dict.fromkeys(Path(each) for each in named if each.startswith("/")))
+    return list(dict.fromkeys(Path(path) for path in named if path.startswith("/")))
 
 
 def _is_in(path: PurePath, folders: list[Path]) -> bool:

@@ -52,14 +52,18 @@ def deeds(
 ) -> Iterator[RehearsedDeed]:
     """`opened`: credentials that the command opened; `kept`: files and folders that no command may change; `content`: of a
     file as it was, and of one with its new content."""
-    removed = {each.path for each in changes if each.before.what == "folder" and each.after.what == "nothing"}
+    removed = {
+        setting_change.path
+        for setting_change in changes
+        if setting_change.before.what == "folder" and setting_change.after.what == "nothing"
+    }
     for path in opened:
         yield RehearsedDeed(f"reads {_short(path, where)}", "read", path, _command(f"cat -- {shlex.quote(path)}", where))
     for change in changes:
-        found = _made(change, where, content) if change.after.what != "nothing" else _removed(change, where, removed)
-        if any(change.path == each or change.path.startswith(f"{each}/") for each in kept):
-            found = (deed._replace(reason=KEPT) for deed in found)
-        yield from found
+        made = _made(change, where, content) if change.after.what != "nothing" else _removed(change, where, removed)
+        if any(change.path == folder or change.path.startswith(f"{folder}/") for folder in kept):
+            made = (deed._replace(reason=KEPT) for deed in made)
+        yield from made
 
 
 def _removed(change: RehearsedChange, where: Where, folders: set[str]) -> Iterator[RehearsedDeed]:

@@ -63,7 +63,7 @@ def _lines(kind: str, path: str) -> Iterator[str]:
 
 def _above(paths: list[tuple[str, str]]) -> list[str]:
     """The folders above a mask: renamed, they would lead past it."""
-    folders = {str(each) for kind, path in paths if kind in _MASKS for each in PurePath(path).parents}
+    folders = {str(parent) for kind, path in paths if kind in _MASKS for parent in PurePath(path).parents}
     return sorted(folders - {"/"} - {path for kind, path in paths if kind in _MASKS})
 
 

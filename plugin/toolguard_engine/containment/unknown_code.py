@@ -65,7 +65,7 @@ def _unknown(reading: CallReading, is_trusted: Callable[[str], bool]) -> Iterato
     for seen in reading.command_readings:
         if seen.flaws:
             yield "not all of it can be read"
-        yield from (f"{each.file} cannot be read: {each.why}" for each in seen.unread)
+        yield from (f"{file.file} cannot be read: {file.why}" for file in seen.unread)
     read = frozenset(reading.running.judged)
     for run in reading.runs:
         if UNKNOWN in run.argv[0]:
@@ -81,17 +81,17 @@ def _unknown(reading: CallReading, is_trusted: Callable[[str], bool]) -> Iterato
 def _parsed(reading: CallReading) -> Iterator[tuple[str, tuple[str, CodeReading]]]:
     """The codes that were read to their end, each with its language and what it does."""
     for run in reading.runs:
-        if (found := code_sources.source(run)) and (read := interpreters.reading(found[1], found[0])) and read.whole:
-            yield found[1], (found[0], read)
+        if (source := code_sources.source(run)) and (read := interpreters.reading(source[1], source[0])) and read.whole:
+            yield source[1], (source[0], read)
 
 
 def _of_code(text: str, parsed: tuple[str, CodeReading] | None) -> Iterator[str]:
     if parsed is None:
-        puts_together, changes = (bool(each.search(text, 0, MAX_TEXT)) for each in (_PUT_TOGETHER, _CHANGED_LATER))
+        puts_together, changes = (bool(pattern.search(text, 0, MAX_TEXT)) for pattern in (_PUT_TOGETHER, _CHANGED_LATER))
     else:
         language, read = parsed
         by_value = (_BY_VALUE, _SENT) if language == "ruby" else (_BY_VALUE,)
-        puts_together = read.opaque or any(each.search(text, 0, MAX_TEXT) for each in by_value)
+        puts_together = read.opaque or any(pattern.search(text, 0, MAX_TEXT) for pattern in by_value)
         changes = any(map(code_deeds.changes_unknown, read.deeds))
     if puts_together:
         yield PUT_TOGETHER
@@ -110,8 +110,8 @@ def _is_known(run: ProgramRun, reading: CallReading, read: frozenset[str], is_tr
 
 def _undecided(reading: CallReading) -> Iterator[str]:
     """What a script changes at a place that it finds out when it runs."""
-    for found in reading.command_effects:
-        for effect in found:
+    for effects in reading.command_effects:
+        for effect in effects:
             in_code = effect.program is not None and effect.program.origin is not None
             is_open = UNKNOWN in effect.target and not effect.target.startswith(code_deeds.TEMPORARY)
             if effect.kind in _CHANGES and in_code and is_open:
@@ -131,8 +131,8 @@ def _codes(reading: CallReading) -> Iterator[str]:
         is_other = path.endswith((".sh", ".bash", ".toml", ".json", ".cfg", ".ini")) or _is_shell(file.text)
         if path in given or not is_other:
             yield file.text
-    for found in reading.command_effects:
-        yield from (effect.target for effect in found if effect.kind == "code")
+    for effects in reading.command_effects:
+        yield from (effect.target for effect in effects if effect.kind == "code")
 
 
 def _is_shell(text: str) -> bool:

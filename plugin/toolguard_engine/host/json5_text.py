@@ -46,12 +46,12 @@ def _as_json(text: str) -> Iterator[str]:
 
 
 def _json_of(token: re.Match[str]) -> str:
-    found = token[0]
-    if token["text"] and found[0] == "'":
-        return '"' + found[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
-    if token["word"] and found not in ("true", "false", "null") and not _NUMBER.fullmatch(found):
-        return json.dumps(found)
-    return found
+    text = token[0]
+    if token["text"] and text[0] == "'":
+        return '"' + text[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
+    if token["word"] and text not in ("true", "false", "null") and not _NUMBER.fullmatch(text):
+        return json.dumps(text)
+    return text
 
 
 def encoded(value: Any) -> str:

@@ -81,23 +81,23 @@ class PathRepairs:
             if isinstance(value, str):
                 yield value
             elif depth <= _MAX_DEPTH and isinstance(value, list):
-                todo += [(each, depth + 1) for each in value]
+                todo += [(item, depth + 1) for item in value]
             elif depth <= _MAX_DEPTH and isinstance(value, dict):
-                todo += [(each, depth + 1) for name, each in value.items() if name in names]
+                todo += [(item, depth + 1) for name, item in value.items() if name in names]
 
     def forms(self, text: str, tool: str, release: str, around: Surroundings) -> tuple[str, ...]:
         """The paths that the tool may open for this text; only the text itself if it is a plain path."""
         if len(text) > MAX_PATH or _PLAIN.fullmatch(text):
             return (text,)
         made = self._catalogue.releases.get(release, {}).get(tool)
-        found = [text]
+        spelled = [text]
         for step in self._steps_of(tool, release, made):
-            found = list(dict.fromkeys(form for each in found for form in step(each, around)))[:MAX_FORMS]
+            spelled = list(dict.fromkeys(form for spelling in spelled for form in step(spelling, around)))[:MAX_FORMS]
         if made is None:
-            return tuple(dict.fromkeys([text, *found]))
+            return tuple(dict.fromkeys([text, *spelled]))
         expands = "home" in made
         return tuple(
-            dict.fromkeys(literal_paths.literal(each, around.folder, around.home, expands=expands) for each in found)
+            dict.fromkeys(literal_paths.literal(form, around.folder, around.home, expands=expands) for form in spelled)
         )
 
     def _value(self, value: Any, tool: str, release: str, around: Surroundings, depth: int) -> Any:
@@ -106,8 +106,8 @@ class PathRepairs:
             patch = patch_headers.rewritten(value, lambda path: self.forms(path, tool, release, around))
             return value if patch == value else patch
         if isinstance(value, str):
-            found = self.forms(value, tool, release, around)
-            return value if found == (value,) else found[0] if len(found) == 1 else list(found)
+            forms = self.forms(value, tool, release, around)
+            return value if forms == (value,) else forms[0] if len(forms) == 1 else list(forms)
         if depth < _MAX_DEPTH and isinstance(value, list):
             return self._list(value, tool, release, around, depth)
         if depth < _MAX_DEPTH and isinstance(value, dict):
@@ -115,7 +115,7 @@ class PathRepairs:
         return value
 
     def _list(self, value: list[Any], tool: str, release: str, around: Surroundings, depth: int) -> list[Any]:
-        changed = [self._value(each, tool, release, around, depth + 1) for each in value[:_MAX_ITEMS]]
+        changed = [self._value(item, tool, release, around, depth + 1) for item in value[:_MAX_ITEMS]]
         if all(new is old for new, old in zip(changed, value, strict=False)):
             return value
         flat = [part for new in changed for part in (new if isinstance(new, list) else [new])]
@@ -124,11 +124,11 @@ class PathRepairs:
     def _members(self, value: dict[str, Any], tool: str, release: str, around: Surroundings, depth: int) -> dict[str, Any]:
         known = self._catalogue.parameters[tool]
         changed = {
-            name: self._value(each, tool, release, around, depth + 1)
-            for name, each in value.items()
-            if name in known or isinstance(each, dict | list)
+            name: self._value(member, tool, release, around, depth + 1)
+            for name, member in value.items()
+            if name in known or isinstance(member, dict | list)
         }
-        return value if all(each is value[name] for name, each in changed.items()) else {**value, **changed}
+        return value if all(member is value[name] for name, member in changed.items()) else {**value, **changed}
 
     def _steps_of(self, tool: str, release: str, made: tuple[str, ...] | None) -> tuple[Forms, ...]:
         key = ("", "") if made is None else (tool, release)

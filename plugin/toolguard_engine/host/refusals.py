@@ -72,8 +72,8 @@ def _classify_error(tool: str, params: Any, error: str) -> Failure | None:
         if _UNKNOWN_TOOL.match(error):
             return Failure("unknown-tool")
     params = unwrap(tool, params)[1]
-    found = _missing_parameter(params, error)
-    return found if found and all(_is_empty(problem, params) for problem in found.problems) else None
+    failure = _missing_parameter(params, error)
+    return failure if failure and all(_is_empty(problem, params) for problem in failure.problems) else None
 
 
 def _is_empty(problem: ParameterProblem, params: Any) -> bool:
@@ -101,10 +101,10 @@ def _inline_problems(sentence: str, params: Any) -> tuple[ParameterProblem, ...]
     return _problems([(path.strip(), detail.strip()) for path, colon, detail in parts if colon], params)
 
 
-def _problems(found: list[tuple[str, str]], params: Any) -> tuple[ParameterProblem, ...]:
+def _problems(missing: list[tuple[str, str]], params: Any) -> tuple[ParameterProblem, ...]:
     """One `ParameterProblem` per parameter. A line about an object lists the properties that it lacks."""
     problems: dict[str, ParameterProblem] = {}
-    for path, detail in found:
+    for path, detail in missing:
         required = _REQUIRED.search(detail)
         for full in _lacking(path, required[1]) if required else [_named(path, detail, params)]:
             problems.setdefault(full, ParameterProblem(full, not _sent(full, params), "is required" if required else detail))

@@ -15,5 +15,5 @@ _RUN_OF_JOB = lazy_re.compile(r"((?:agent:[^:]+:)?cron:[^:]+):run:[^:]+", re.DOT
 
 def lasting(session: str) -> str:
     """The automation to which a run's session belongs; any other session as it is."""
-    found = _RUN_OF_JOB.fullmatch(session) if ":run:" in session else None
-    return found[1] if found else session
+    match = _RUN_OF_JOB.fullmatch(session) if ":run:" in session else None
+    return match[1] if match else session

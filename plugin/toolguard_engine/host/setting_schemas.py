@@ -55,7 +55,7 @@ def whole(release: str) -> SettingSchema:
 def refusal(release: str, path: Sequence[str], value: Any) -> str:
     """Why this release refuses a setting with this value; empty if it may accept it."""
     reason = _reason(whole(release), path, value) if release in _releases() else ""
-    return reason if reason and all(_reason(whole(each), path, value) for each in _releases()) else ""
+    return reason if reason and all(_reason(whole(schema), path, value) for schema in _releases()) else ""
 
 
 @cache
@@ -93,16 +93,16 @@ def _refused(schema: SettingSchema, path: list[str], value: Any, left: list[int]
     if not schema.types or not letter or left[0] < 0 or (isinstance(value, str) and "${" in value):
         return ""
     if letter not in schema.types:
-        words = " or ".join(_WORDS[each] for each in schema.types if each != "z")
+        words = " or ".join(_WORDS[kind] for kind in schema.types if kind != "z")
         return f"{'.'.join(path)} must be {words}"
     if isinstance(value, str) and schema.choices and value not in schema.choices:
         return f"{'.'.join(path)} must be one of {', '.join(schema.choices[:MAX_NAMES_SHOWN])}"
     if isinstance(value, list):
         items = schema.items or SettingSchema()
-        found = (_refused(items, [*path, str(at)], each, left) for at, each in enumerate(value))
-        return next(filter(None, found), "")
+        reasons = (_refused(items, [*path, str(at)], item, left) for at, item in enumerate(value))
+        return next(filter(None, reasons), "")
     if isinstance(value, dict) and "$include" not in value:
-        return next(filter(None, (_of_name(schema, path, name, each, left) for name, each in value.items())), "")
+        return next(filter(None, (_of_name(schema, path, name, item, left) for name, item in value.items())), "")
     return ""
 
 

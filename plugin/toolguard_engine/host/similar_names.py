@@ -18,8 +18,8 @@ def of(path: str) -> list[str]:
     """The path itself and those with a similar last part."""
     above, slash, name = path.rpartition("/")
     plain = _SPACES.sub(" ", name)
-    found = [path, normalize("NFC", path), normalize("NFD", path)]
+    spellings = [path, normalize("NFC", path), normalize("NFD", path)]
     for spaced in (plain, _BEFORE_NOON.sub(_NARROW_SPACE, plain)):
         for quoted in (_STRAIGHT.sub("'", spaced), _CURLY.sub("\u2019", spaced)):
-            found += [f"{above}{slash}{normalize('NFC', quoted)}", f"{above}{slash}{normalize('NFD', quoted)}"]
-    return list(dict.fromkeys(found))
+            spellings += [f"{above}{slash}{normalize('NFC', quoted)}", f"{above}{slash}{normalize('NFD', quoted)}"]
+    return list(dict.fromkeys(spellings))

@@ -38,18 +38,18 @@ class StartedList(msgspec.Struct, frozen=True):
 
     def of(self, release: str) -> frozenset[StartedFile]:
         """What was found in one release."""
-        return frozenset(msgspec.structs.replace(each, releases=()) for each in self.places if release in each.releases)
+        return frozenset(msgspec.structs.replace(place, releases=()) for place in self.places if release in place.releases)
 
-    def with_release(self, release: str, found: frozenset[StartedFile]) -> StartedList:
+    def with_release(self, release: str, files: frozenset[StartedFile]) -> StartedList:
         """The same list with these places as what the release does."""
         releases = tuple(sorted({*self.releases, release}, key=_parts, reverse=True))
-        by_release = {name: found if name == release else self.of(name) for name in releases}
+        by_release = {name: files if name == release else self.of(name) for name in releases}
         places: dict[tuple[str, Use], StartedFile] = {}
         for name, files_of_it in by_release.items():
-            for each in files_of_it:
-                key = each.place, each.use
+            for file in files_of_it:
+                key = file.place, file.use
                 before = places.get(key, StartedFile(*key, present=False))
-                places[key] = StartedFile(*key, before.present or each.present, (*before.releases, name))
+                places[key] = StartedFile(*key, before.present or file.present, (*before.releases, name))
         return StartedList(releases, tuple(sorted(places.values())))
 
 
@@ -59,9 +59,9 @@ def load() -> StartedList:
     return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=StartedList)
 
 
-def encode(found: StartedList) -> str:
-    lines = ",\n".join(f"  {msgspec.json.encode(each).decode()}" for each in found.places)
-    releases = msgspec.json.encode(found.releases).decode()
+def encode(started: StartedList) -> str:
+    lines = ",\n".join(f"  {msgspec.json.encode(place).decode()}" for place in started.places)
+    releases = msgspec.json.encode(started.releases).decode()
     return f'{{\n "releases": {releases},\n "places": [\n{lines}\n ]\n}}\n'
 
 

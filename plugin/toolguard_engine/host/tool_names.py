@@ -228,13 +228,13 @@ def named(tool: str) -> NameMeaning:
 @lru_cache(maxsize=1024)
 def _named(tool: str) -> NameMeaning:
     last = _SERVER.split(tool)[-1] or tool
-    found = [word.lower() for word in _SPLIT.findall(last)]
+    words = [word.lower() for word in _SPLIT.findall(last)]
     whole = frozenset(word.lower() for word in _SPLIT.findall(tool))
-    if not found:
+    if not words:
         return NameMeaning("", whole=whole)
-    known = frozenset(found)
+    known = frozenset(words)
     return NameMeaning(
-        _action(found, known),
+        _action(words, known),
         known,
         not (known.isdisjoint(_SMALL) and whole.isdisjoint(_LISTS)),
         not known.isdisjoint(_MANY),
@@ -242,18 +242,18 @@ def _named(tool: str) -> NameMeaning:
     )
 
 
-def _action(found: list[str], known: frozenset[str]) -> ToolAction:
-    action = _by_verb(found)
-    if found[0] == "order" and known.isdisjoint(_ORDERED):
+def _action(words: list[str], known: frozenset[str]) -> ToolAction:
+    action = _by_verb(words)
+    if words[0] == "order" and known.isdisjoint(_ORDERED):
         return "pay"
-    if found in (["disarm"], ["unlock"]):
+    if words in (["disarm"], ["unlock"]):
         return "let-in"
-    if found[0] == "call" and len(found) > 1 and known.isdisjoint(_CALLED):
+    if words[0] == "call" and len(words) > 1 and known.isdisjoint(_CALLED):
         action = "run"
-    if action in ("look", "run", "query", "") and not known.isdisjoint(_SQL) and (action != "look" or found[0] == "query"):
+    if action in ("look", "run", "query", "") and not known.isdisjoint(_SQL) and (action != "look" or words[0] == "query"):
         return "query"
     if action == "look":
-        return "let-in" if found[0] == "open" and not known.isdisjoint(_ENTRANCES) else action
+        return "let-in" if words[0] == "open" and not known.isdisjoint(_ENTRANCES) else action
     for verbs, nouns, compound in _COMPOUNDS:
         if not known.isdisjoint(verbs) and not known.isdisjoint(nouns):
             return compound
@@ -271,11 +271,11 @@ def _is_payment(known: frozenset[str]) -> bool:
     return not (known & _MONEY - {"transfer"}).isdisjoint(known) and known.isdisjoint(_PRICED)
 
 
-def _by_verb(found: list[str]) -> ToolAction:
-    first, last = _VERBS.get(found[0], ""), _VERBS.get(found[-1], "")
-    if first and not (last and found[0] in _NOUNS and last != "look" and found[-1] not in _NOUNS):
+def _by_verb(words: list[str]) -> ToolAction:
+    first, last = _VERBS.get(words[0], ""), _VERBS.get(words[-1], "")
+    if first and not (last and words[0] in _NOUNS and last != "look" and words[-1] not in _NOUNS):
         return first
-    if last and found[-1] not in _NOUNS:
+    if last and words[-1] not in _NOUNS:
         return last
-    between = next((action for word in found[1:] if word not in _NOUNS and (action := _VERBS.get(word, ""))), first or last)
-    return between or ("destroy" if found[0].startswith(_RUN_TOGETHER) else "")
+    between = next((action for word in words[1:] if word not in _NOUNS and (action := _VERBS.get(word, ""))), first or last)
+    return between or ("destroy" if words[0].startswith(_RUN_TOGETHER) else "")

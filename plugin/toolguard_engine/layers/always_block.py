@@ -13,8 +13,8 @@ REASON = "The settings require a person's approval for every call to this tool (
 _HOLD = Verdict("hold", CODE, reason=REASON)
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     names = given.config.always_block
-    if found.decision == "block" or not names or given.reading.tool not in tool_names(tuple(names)):
+    if earlier.decision == "block" or not names or given.reading.tool not in tool_names(tuple(names)):
         return None
-    return judgement.changed(found, _HOLD)
+    return judgement.changed(earlier, _HOLD)

@@ -42,16 +42,16 @@ _MAX_NAMES = 400
 
 def matches(reading: CallReading, effects: tuple[Effect, ...], book: Rulebook) -> list[Match]:
     """What the rules of the book that need a view and have no severity add to the score of a call."""
-    found = _books(book, reading.host)[0].speaking(reading, effects)
-    return [Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block") for rule in found]
+    rules = _books(book, reading.host)[0].speaking(reading, effects)
+    return [Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block") for rule in rules]
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     """Adds a block, a hold, a note."""
     if not given.rules.viewed:
         return None
-    matching = _books(given.rules, given.reading.host)[1].speaking(given.reading, found.effects)
-    return _added(found, matching) if matching else None
+    matching = _books(given.rules, given.reading.host)[1].speaking(given.reading, earlier.effects)
+    return _added(earlier, matching) if matching else None
 
 
 def speaks(rule: Rule, reading: CallReading, effects: tuple[Effect, ...]) -> bool:
@@ -60,18 +60,18 @@ def speaks(rule: Rule, reading: CallReading, effects: tuple[Effect, ...]) -> boo
     return strict.about(reading.call, reading.tool) and strict.holds(CallFacts(reading, effects))
 
 
-def _added(found: Judgement, speaking: list[Rule]) -> Judgement:
-    first = {each.severity: each for each in reversed(speaking)}
-    notes = [_note(each) for each in speaking if each.severity == "advisory"][:MAX_NOTES]
-    note = "\n".join(filter(None, (found.note, *notes)))
-    found = structs.replace(found, note=note, free=False) if note != found.note else found
-    if found.decision != "block" and (mandatory := first.get("mandatory")):
-        return changed(found, Verdict("block", mandatory.code, reason=mandatory.reason))
-    if found.decision != "block" and (required := first.get("required")):
-        reason = " ".join(filter(None, (required.reason, found.reason)))[:MAX_REASON]
-        severe = tuple(each for each in speaking if each.severity == "required")
-        return structs.replace(changed(found, Verdict("hold", required.code, reason=reason)), severe=severe)
-    return found
+def _added(earlier: Judgement, speaking: list[Rule]) -> Judgement:
+    first = {rule.severity: rule for rule in reversed(speaking)}
+    notes = [_note(rule) for rule in speaking if rule.severity == "advisory"][:MAX_NOTES]
+    note = "\n".join(filter(None, (earlier.note, *notes)))
+    earlier = structs.replace(earlier, note=note, free=False) if note != earlier.note else earlier
+    if earlier.decision != "block" and (mandatory := first.get("mandatory")):
+        return changed(earlier, Verdict("block", mandatory.code, reason=mandatory.reason))
+    if earlier.decision != "block" and (required := first.get("required")):
+        reason = " ".join(filter(None, (required.reason, earlier.reason)))[:MAX_REASON]
+        severe = tuple(rule for rule in speaking if rule.severity == "required")
+        return structs.replace(changed(earlier, Verdict("hold", required.code, reason=reason)), severe=severe)
+    return earlier
 
 
 def _note(rule: Rule) -> str:
@@ -84,7 +84,7 @@ class Book:
     def __init__(self, rules: Iterable[Rule], home: str) -> None:
         self._active = tuple(_ActiveRule(rule, home, number) for number, rule in enumerate(rules))
         self._known: dict[tuple[str, str, str, str], _Group] = {}
-        self._sought = filtered(pattern for each in self._active for _, pattern in each.rule.params)
+        self._sought = filtered(pattern for rule in self._active for _, pattern in rule.rule.params)
 
     def speaking(self, reading: CallReading, effects: tuple[Effect, ...]) -> list[Rule]:
         """Those that match a call, in the order of the book."""
@@ -96,7 +96,7 @@ class Book:
         who = tool, call.agent, call.channel, call.requester
         known = self._known.get(who)
         if known is None:
-            known = _Group(tuple(each for each in self._active if each.about(call, tool)))
+            known = _Group(tuple(rule for rule in self._active if rule.about(call, tool)))
             if sum(map(len, who)) <= _MAX_NAMES:
                 if len(self._known) >= _MAX_KNOWN:
                     self._known.clear()
@@ -109,18 +109,18 @@ class _Group:
 
     def __init__(self, active: tuple[_ActiveRule, ...]) -> None:
         self.rules = active
-        self._kinds = frozenset(kind for each in active for kind in each.rule.effect)
-        self._globs = tuple({glob.text: glob for each in active for glob in each.paths}.values())
+        self._kinds = frozenset(kind for rule in active for kind in rule.rule.effect)
+        self._globs = tuple({glob.text: glob for rule in active for glob in rule.paths}.values())
         self._needles = tuple({glob.needle for glob in self._globs})
-        others = tuple(each for each in active if not each.paths and not each.rule.effect)
-        self._others = tuple(each for each in others if not each.rule.params)
+        others = tuple(rule for rule in active if not rule.paths and not rule.rule.effect)
+        self._others = tuple(rule for rule in others if not rule.rule.params)
         self._by_pattern: dict[str, dict[str, list[_ActiveRule]]] = {}
-        for each in others:
-            for name, pattern in each.rule.params[:1]:
-                self._by_pattern.setdefault(name, {}).setdefault(pattern, []).append(each)
-        self._by_path = tuple(each for each in active if each.paths and not each.rule.effect)
-        self._by_effect = tuple(each for each in active if not each.paths and each.rule.effect)
-        self._by_both = tuple(each for each in active if each.paths and each.rule.effect)
+        for own_rule in others:
+            for name, pattern in own_rule.rule.params[:1]:
+                self._by_pattern.setdefault(name, {}).setdefault(pattern, []).append(own_rule)
+        self._by_path = tuple(rule for rule in active if rule.paths and not rule.rule.effect)
+        self._by_effect = tuple(rule for rule in active if not rule.paths and rule.rule.effect)
+        self._by_both = tuple(rule for rule in active if rule.paths and rule.rule.effect)
 
     def speaking(self, view: CallFacts) -> list[Rule]:
         """Those that are about a call, in the order of the book."""
@@ -129,9 +129,9 @@ class _Group:
             asked, by_path = asked + self._by_effect, by_path + self._by_both
         if by_path and view.may_reach(self._needles, self._globs):
             asked += by_path
-        found = [each for each in asked if each.holds(view)]
-        found.sort(key=lambda each: each.number)
-        return [each.rule for each in found]
+        rules = [rule for rule in asked if rule.holds(view)]
+        rules.sort(key=lambda rule: rule.number)
+        return [own_rule.rule for own_rule in rules]
 
     def _by_params(self, view: CallFacts) -> Iterable[_ActiveRule]:
         """Without those whose first pattern is not in the call."""

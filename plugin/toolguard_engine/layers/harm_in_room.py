@@ -15,23 +15,23 @@ from toolguard_engine.wording import room_notes
 CODE = "containment.kept"
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     if given.harm is None or not given.harm_is_kept:
         return None
-    if found.decision == "allow":
-        allowed = judgement.changed(found, Verdict("allow", CODE, reason=room_notes.refused(given.harm.reason)))
+    if earlier.decision == "allow":
+        allowed = judgement.changed(earlier, Verdict("allow", CODE, reason=room_notes.refused(given.harm.reason)))
         return judgement.noted(allowed, room_notes.kept(given.harm.decision))
-    return without_room(given, found)
+    return without_room(given, earlier)
 
 
-def stopped(given: LayerInput, found: Judgement, verdict: Verdict) -> Judgement:
+def stopped(given: LayerInput, earlier: Judgement, verdict: Verdict) -> Judgement:
     """What becomes of a call that is held after all layers have let it run."""
-    held = judgement.changed(found, verdict)
-    return without_room(given, held) if found.code == CODE else held
+    held = judgement.changed(earlier, verdict)
+    return without_room(given, held) if earlier.code == CODE else held
 
 
-def without_room(given: LayerInput, found: Judgement) -> Judgement:
+def without_room(given: LayerInput, earlier: Judgement) -> Judgement:
     """What becomes of a call that is not allowed."""
-    if found.decision == "block" or given.harm is None:
-        return found
-    return judgement.of(given.harm, ends=True) if given.harm.decision == "block" else judgement.changed(found, given.harm)
+    if earlier.decision == "block" or given.harm is None:
+        return earlier
+    return judgement.of(given.harm, ends=True) if given.harm.decision == "block" else judgement.changed(earlier, given.harm)

@@ -72,41 +72,43 @@ class KnownInputs:
     def described(self, text: str) -> None:
         """`tool_describe` has answered with this."""
         try:
-            found = msgspec.json.decode(text)
+            parsed = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
             return
-        if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+        if not isinstance(parsed, dict) or not isinstance(parsed.get("name"), str):
             return
-        source, name = str(found.get("id", ""))[:MAX_NAME], tool_name(found["name"])
+        source, name = str(parsed.get("id", ""))[:MAX_NAME], tool_name(parsed["name"])
         known = self._tools.get(name)
-        read = _read(found.get("parameters"))
+        read = _read(parsed.get("parameters"))
         if known is not None and known.source not in ("", source):
             read = ToolInput()
         self._keep(name, msgspec.structs.replace(read, source=source))
 
     def refused(self, call: Call, failure: Failure, text: str) -> None:
         """The gateway has refused a call with this text."""
-        missing = [each.path for each in failure.problems if each.detail == "is required" and "." not in each.path]
+        missing = [
+            problem.path for problem in failure.problems if problem.detail == "is required" and "." not in problem.path
+        ]
         if missing and not _LEAVES_A_CHOICE.search(text[:MAX_TEXT]):
-            found = self._in_session(call)
-            found.required.update(name for name in missing[:MAX_LISTED] if 0 < len(name) <= MAX_NAME)
+            session = self._in_session(call)
+            session.required.update(name for name in missing[:MAX_LISTED] if 0 < len(name) <= MAX_NAME)
 
     def ran(self, call: Call) -> None:
         """A call has run without an error: what it did not have is not required."""
         params = call.params
-        known, found = self._tools.get(tool_name(call.tool)), self._sessions.get(_key(call))
+        known, session = self._tools.get(tool_name(call.tool)), self._sessions.get(_key(call))
         if known is not None and isinstance(params, dict):
             known.required &= params.keys()
-        if found is not None and isinstance(params, dict):
-            found.required &= params.keys()
-            found.is_corrected = False
+        if session is not None and isinstance(params, dict):
+            session.required &= params.keys()
+            session.is_corrected = False
 
     def complaint(self, call: Call) -> str:
         """What the gateway would answer to this call, in its words; empty where it may take it or has been corrected."""
-        known, found = self._tools.get(tool_name(call.tool)) or ToolInput(), self._sessions.get(_key(call)) or _InSession()
-        if found.is_corrected or not isinstance(call.params, dict) or tool_name(call.tool) == OUTER_TOOL:
+        known, session = self._tools.get(tool_name(call.tool)) or ToolInput(), self._sessions.get(_key(call)) or _InSession()
+        if session.is_corrected or not isinstance(call.params, dict) or tool_name(call.tool) == OUTER_TOOL:
             return ""
-        lines = list(_complaints(known, known.required | found.required, call.params))[:MAX_LISTED]
+        lines = list(_complaints(known, known.required | session.required, call.params))[:MAX_LISTED]
         return "\n".join([f'Validation failed for tool "{call.tool[:MAX_NAME]}":', *lines]) if lines else ""
 
     def corrected(self, call: Call) -> None:
@@ -114,11 +116,11 @@ class KnownInputs:
         self._in_session(call).is_corrected = True
 
     def _in_session(self, call: Call) -> _InSession:
-        found = self._sessions.setdefault(_key(call), _InSession())
+        session = self._sessions.setdefault(_key(call), _InSession())
         self._sessions.move_to_end(_key(call))
         if len(self._sessions) > MAX_TOOLS:
             self._sessions.popitem(last=False)
-        return found
+        return session
 
     def _keep(self, name: str, known: ToolInput) -> None:
         self._tools[name] = known
@@ -139,16 +141,16 @@ def _read(schema: Any) -> ToolInput:
     given = properties if isinstance(properties, dict) and len(properties) <= MAX_NAMES else {}
     required = schema.get("required")
     is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
-    found = ToolInput(is_closed=is_closed and bool(given))
-    found.names = {name for name in given if len(name) <= MAX_NAME}
+    summed = ToolInput(is_closed=is_closed and bool(given))
+    summed.names = {name for name in given if len(name) <= MAX_NAME}
     if isinstance(required, list):
-        found.required = {name for name in required if isinstance(name, str)} & found.names
-    for name, each in given.items():
-        if isinstance(each, dict) and isinstance(each.get("type"), str) and not {"anyOf", "oneOf"} & each.keys():
-            found.types[name] = each["type"]
-        if isinstance(each, dict) and isinstance(each.get("enum"), list) and 0 < len(each["enum"]) <= MAX_NAMES:
-            found.values[name] = each["enum"]
-    return found
+        summed.required = {name for name in required if isinstance(name, str)} & summed.names
+    for name, member in given.items():
+        if isinstance(member, dict) and isinstance(member.get("type"), str) and not {"anyOf", "oneOf"} & member.keys():
+            summed.types[name] = member["type"]
+        if isinstance(member, dict) and isinstance(member.get("enum"), list) and 0 < len(member["enum"]) <= MAX_NAMES:
+            summed.values[name] = member["enum"]
+    return summed
 
 
 def _complaints(known: ToolInput, required: set[str], params: dict[Any, Any]) -> Iterator[str]:
@@ -156,7 +158,7 @@ def _complaints(known: ToolInput, required: set[str], params: dict[Any, Any]) ->
     if missing:
         yield f"  - root: must have required properties {', '.join(missing)}"
     if known.is_closed:
-        for name in [str(each)[:MAX_NAME] for each in params if each not in known.names][:MAX_LISTED]:
+        for name in [str(param)[:MAX_NAME] for param in params if param not in known.names][:MAX_LISTED]:
             yield f"  - {name}: must not be sent; the tool takes {', '.join(sorted(known.names)[:MAX_LISTED])}"
     for name, value in params.items():
         kind, values = known.types.get(name, ""), known.values.get(name)

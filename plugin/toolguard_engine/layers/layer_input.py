@@ -1,7 +1,7 @@
 """What every layer is given beside the judgement so far: the call as it was read, and the state of the guard.
 
-A layer is a module with `judge(given: LayerInput, found: Judgement) -> Judgement | None`. `found` is the judgement of the
-layers before it; the answer takes its place, None keeps it. The order of the layers is `layer_order.LAYERS`.
+A layer is a module with `judge(given: LayerInput, earlier: Judgement) -> Judgement | None`. `earlier` is the judgement of
+the layers before it; the answer takes its place, None keeps it. The order of the layers is `layer_order.LAYERS`.
 """
 
 from __future__ import annotations

@@ -29,15 +29,17 @@ _THERE = frozenset({"not-regular", "forbidden"})
 """What a file source says of a folder that exists."""
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     """A hold in place of an allow."""
     reading = given.reading
-    if found.decision != "allow" or not reading.executes or not falls_back(reading.host.release):
+    if earlier.decision != "allow" or not reading.executes or not falls_back(reading.host.release):
         return None
     folder = named_folder(reading.params) if reading.has_params else ""
     if not folder or _exists(reading):
         return None
-    return judgement.changed(found, Verdict("hold", CODE, reason=REASON.format(folder=folder, release=reading.host.release)))
+    return judgement.changed(
+        earlier, Verdict("hold", CODE, reason=REASON.format(folder=folder, release=reading.host.release))
+    )
 
 
 @lru_cache(maxsize=8)

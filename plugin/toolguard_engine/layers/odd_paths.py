@@ -37,12 +37,12 @@ _UNKNOWN = frozenset({"absent", "forbidden", "too-many", "too-slow"})
 _ADDRESS = lazy_re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://|data:", re.IGNORECASE)
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     """A hold in place of an allow."""
-    if found.decision != "allow" or given.reading.executes or not given.reading.has_params:
+    if earlier.decision != "allow" or given.reading.executes or not given.reading.has_params:
         return None
     sign = _unknown_sign(given.reading)
-    return judgement.changed(found, Verdict("hold", CODE, reason=REASON.format(sign=sign))) if sign else None
+    return judgement.changed(earlier, Verdict("hold", CODE, reason=REASON.format(sign=sign))) if sign else None
 
 
 def _unknown_sign(reading: CallReading) -> str:

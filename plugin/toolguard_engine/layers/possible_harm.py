@@ -7,8 +7,8 @@ from toolguard_engine.rules import judgement
 from toolguard_engine.rules.judgement import Judgement
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     harm = given.harm
-    if harm is None or harm.decision != "hold" or found.decision == "block" or given.harm_is_kept:
+    if harm is None or harm.decision != "hold" or earlier.decision == "block" or given.harm_is_kept:
         return None
-    return judgement.changed(found, harm)
+    return judgement.changed(earlier, harm)

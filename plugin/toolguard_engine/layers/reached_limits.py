@@ -23,10 +23,15 @@ NEAR = "limit.near"
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     if given.spending is None:
         return None
-    found = verdict(given.spending, given.call.agent, given.call.session, given.config)
-    if found is None and given.spending.unknown and given.config.fail_mode == "closed" and not given.reading.reads_only:
-        found = _block(UNKNOWN, limit_texts.unknown(given.spending.unknown), given.config)
-    return judgement.of(found, ends=True, free=True) if found else None
+    verdict_of_limit = verdict(given.spending, given.call.agent, given.call.session, given.config)
+    if (
+        verdict_of_limit is None
+        and given.spending.unknown
+        and given.config.fail_mode == "closed"
+        and not given.reading.reads_only
+    ):
+        verdict_of_limit = _block(UNKNOWN, limit_texts.unknown(given.spending.unknown), given.config)
+    return judgement.of(verdict_of_limit, ends=True, free=True) if verdict_of_limit else None
 
 
 def verdict(
@@ -35,17 +40,17 @@ def verdict(
     """The block of whatever this session does next; None while it may go on. `model`: as in `SpendingTotals.reached`."""
     if config.active_mode == "disabled":
         return None
-    found = spending.reached(agent, session, model)
-    return _block(CODE, reason(*found), config) if found else None
+    reached = spending.reached(agent, session, model)
+    return _block(CODE, reason(*reached), config) if reached else None
 
 
 def reason(cap: SpendingCap, used: float) -> str:
     return limit_texts.reached(cap.words, shown(used, cap.unit), cap.per, cap.raising())
 
 
-def stop(found: Verdict) -> Stop:
+def stop(verdict: Verdict) -> Stop:
     """The end of the run: its answer names the commands."""
-    return Stop(found.code, found.reason, (limit_texts.NAMED,))
+    return Stop(verdict.code, verdict.reason, (limit_texts.NAMED,))
 
 
 def _block(code: str, why: str, config: Config) -> Verdict:

@@ -75,16 +75,16 @@ def weighed(
     if commands and not reading.executes:
         executed = scores.base("exec", params)
         clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
-    for command, found in commands:
-        matches += book.for_command(command, found)
+    for command, effects in commands:
+        matches += book.for_command(command, effects)
         for path, text in command.written:
             matches += book.for_call("write", {"path": path, "content": text}, ())
-        done += found
+        done += effects
         flaws |= command.flaws
     if not reading.executes:
-        found = gate.requested(reading.call, reading.tool_effects, context)
-        matches += book.for_call(tool, params, found)
-        done += found
+        effects = gate.requested(reading.call, reading.tool_effects, context)
+        matches += book.for_call(tool, params, effects)
+        done += effects
     if context is not None and (suspicious := gate.judge(reading.call, tuple(done), context)):
         matches += book.for_call(tool, params, suspicious)
         done += suspicious
@@ -102,7 +102,7 @@ def weighed(
     judged = _weighed(clarity, stakes, tuple(done), tuple(dict.fromkeys(matches)), flaws, config)
     judged = structs.replace(judged, partial=not flaws.isdisjoint(UNREAD))
     unread = (
-        {each.file: each.why for command in reading.command_readings for each in command.unread} if reading.commands else {}
+        {file.file: file.why for command in reading.command_readings for file in command.unread} if reading.commands else {}
     )
     if not unread or judged.decision == "allow":
         return judged

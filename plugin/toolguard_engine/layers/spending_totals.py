@@ -47,8 +47,8 @@ class _Cap(Struct, eq=False):
         return total
 
     def used(self, session: str) -> float:
-        found = self.sessions.get(session) if self.cap.per == "session" else self.total
-        return found.used if found else 0.0
+        total = self.sessions.get(session) if self.cap.per == "session" else self.total
+        return total.used if total else 0.0
 
     def restart(self) -> None:
         self.total = _Total()
@@ -92,15 +92,15 @@ class SpendingTotals:
             self._pending.popleft()
         if not sums.is_read:
             return
-        for each in self._caps:
-            mine = self._own(each)
-            if each.cap.per != "session":
-                each.total.learn(sums.amounts.get(each.cap.key, 0.0) + sum(_amount(each.cap, call) for call in mine))
+        for cap in self._caps:
+            mine = self._own(cap)
+            if cap.cap.per != "session":
+                cap.total.learn(sums.amounts.get(cap.cap.key, 0.0) + sum(_amount(cap.cap, call) for call in mine))
                 continue
-            in_file = sums.sessions.get(each.cap.key, {})
-            for session in {*in_file, *each.sessions, *(call.session for call in mine)}:
-                pending = sum(_amount(each.cap, call) for call in mine if call.session == session)
-                each.of(session).learn(in_file.get(session, 0.0) + pending)
+            in_file = sums.sessions.get(cap.cap.key, {})
+            for session in {*in_file, *cap.sessions, *(call.session for call in mine)}:
+                pending = sum(_amount(cap.cap, call) for call in mine if call.session == session)
+                cap.of(session).learn(in_file.get(session, 0.0) + pending)
         self._is_reached = any(map(_is_reached, self._caps))
 
     def reached(self, agent: str, session: str, model: tuple[str, str] | None = None) -> tuple[SpendingCap, float] | None:
@@ -110,10 +110,10 @@ class SpendingTotals:
             return None
         session = self._name(session)
         provider, name = model or self._models.get(session, ("", ""))
-        for each in self._caps:
-            cap = each.cap
+        for known in self._caps:
+            cap = known.cap
             if cap.agent in ("", agent) and (not cap.model or cap.covers(agent, provider, name)):
-                used = each.used(session)
+                used = known.used(session)
                 if cap.state(used) == "reached":
                     return cap, used
         return None
@@ -126,34 +126,34 @@ class SpendingTotals:
         if not self._notes:
             return ""
         session = self._name(session)
-        fitting = [each for each in self._notes if each[0].agent in ("", agent) and each[1] in ("", session)]
-        self._notes = [each for each in self._notes if each not in fitting]
+        fitting = [note for note in self._notes if note[0].agent in ("", agent) and note[1] in ("", session)]
+        self._notes = [note for note in self._notes if note not in fitting]
         return " ".join(text for _, _, text in fitting)
 
     def used(self, key: str, session: str = "") -> float:
         """How much of the limit with this key has been used."""
-        return next(each.used(session) for each in self._caps if each.cap.key == key)
+        return next(cap.used(session) for cap in self._caps if cap.cap.key == key)
 
     def _enter(self, begins: Mapping[str, int]) -> None:
         before, self._begins = self._begins, dict(begins)
-        for each in self._caps:
-            if before.get(each.cap.per) != begins[each.cap.per]:
-                each.restart()
-                for call in self._own(each):
-                    each.of(call.session).used += _amount(each.cap, call)
+        for cap in self._caps:
+            if before.get(cap.cap.per) != begins[cap.cap.per]:
+                cap.restart()
+                for call in self._own(cap):
+                    cap.of(call.session).used += _amount(cap.cap, call)
 
-    def _own(self, each: _Cap) -> list[UsedCall]:
+    def _own(self, cap: _Cap) -> list[UsedCall]:
         """The calls of this engine that count and are not in the file."""
-        since = self._begins[each.cap.per]
+        since = self._begins[cap.cap.per]
         calls = [*(call for _, call in self._pending), *self._unplaced]
-        return [call for call in calls if call.at >= since and each in self._covered(call)]
+        return [call for call in calls if call.at >= since and cap in self._covered(call)]
 
     def _count(self, call: UsedCall) -> bool:
         close = False
-        for each in self._covered(call):
-            total = each.of(call.session)
-            total.used += _amount(each.cap, call)
-            state = each.cap.state(total.used)
+        for cap in self._covered(call):
+            total = cap.of(call.session)
+            total.used += _amount(cap.cap, call)
+            state = cap.cap.state(total.used)
             close |= state != "free"
             self._is_reached |= state == "reached"
         return close
@@ -163,7 +163,7 @@ class SpendingTotals:
         if kind not in self._covering:
             if len(self._covering) >= MAX_KINDS:
                 self._covering.clear()
-            self._covering[kind] = [each for each in self._caps if each.cap.covers(*kind)]
+            self._covering[kind] = [cap for cap in self._caps if cap.cap.covers(*kind)]
         return self._covering[kind]
 
     def _remember_model(self, call: UsedCall) -> None:
@@ -173,9 +173,9 @@ class SpendingTotals:
             self._models.popitem(last=False)
 
 
-def _is_reached(each: _Cap) -> bool:
-    totals = each.sessions.values() if each.cap.per == "session" else (each.total,)
-    return any(each.cap.state(total.used) == "reached" for total in totals)
+def _is_reached(cap: _Cap) -> bool:
+    totals = cap.sessions.values() if cap.cap.per == "session" else (cap.total,)
+    return any(cap.cap.state(total.used) == "reached" for total in totals)
 
 
 def _amount(cap: SpendingCap, call: UsedCall) -> float:

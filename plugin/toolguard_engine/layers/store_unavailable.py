@@ -16,11 +16,11 @@ REASON = "The budget of this agent cannot be read or written; run `toolguard doc
 _HOLD = judgement.of(Verdict("hold", NO_STORE, reason=REASON))
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     """A hold for the risk levels for which the budget holds calls at all."""
-    if not given.store_error or found.decision != "allow" or found.free:
+    if not given.store_error or earlier.decision != "allow" or earlier.free:
         return None
     lowest = LOWEST_HELD.get(given.config.active_budget_mode)
-    if lowest is None or risk_levels.weigh(given.reading, found, given.config)[0] < lowest:
+    if lowest is None or risk_levels.weigh(given.reading, earlier, given.config)[0] < lowest:
         return None
     return _HOLD

@@ -33,18 +33,18 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     entries, judge_command = given.entries, given.judge_command
     if entries is None or judge_command is None:
         return None
-    found, reads_only = NOTHING, True
+    earlier, reads_only = NOTHING, True
     for process, entry in entries:
         for command in entry.commands:
             reading = reading_of(given.reading, process, command)
-            found = _stricter(found, judge_command(reading))
+            earlier = _stricter(earlier, judge_command(reading))
             reads_only = reads_only and reading.reads_only
         if entry.doubt:
-            found = _stricter(found, Judgement("hold", CODE, _UNSURE_CLARITY, _UNSURE_STAKES, reason=entry.doubt))
-    if found.decision == "allow":  # what only reads would cost nothing as a command
-        return replace(found, stakes=1) if found is not NOTHING and reads_only and not found.matches else found
+            earlier = _stricter(earlier, Judgement("hold", CODE, _UNSURE_CLARITY, _UNSURE_STAKES, reason=entry.doubt))
+    if earlier.decision == "allow":  # what only reads would cost nothing as a command
+        return replace(earlier, stakes=1) if earlier is not NOTHING and reads_only and not earlier.matches else earlier
     stays = any(process.pending.strip(key_presses.CUT) for process, _ in entries)
-    return replace(found, reason=f"{found.reason} {STAYS}") if stays else found
+    return replace(earlier, reason=f"{earlier.reason} {STAYS}") if stays else earlier
 
 
 def reading_of(reading: CallReading, process: RunningProgram, command: str) -> CallReading:

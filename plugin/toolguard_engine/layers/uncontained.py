@@ -11,8 +11,8 @@ CODE = "containment.unavailable"
 REASON = "Commands cannot be contained on this machine ({why}), and containment.whenUnavailable is hold."
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     """A hold in place of an allow."""
-    if not given.uncontained or found.decision != "allow" or not given.reading.executes:
+    if not given.uncontained or earlier.decision != "allow" or not given.reading.executes:
         return None
-    return judgement.changed(found, Verdict("hold", CODE, reason=REASON.format(why=given.uncontained)))
+    return judgement.changed(earlier, Verdict("hold", CODE, reason=REASON.format(why=given.uncontained)))

@@ -19,10 +19,10 @@ REASON = "Nobody can say what it does before it has run ({why}), and containment
 UNAVAILABLE = "It cannot be rehearsed ({why}), and containment.whenUnavailable is hold."
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     """A hold in place of an allow. What a model types into a running program is not held here: that runs already."""
     settings = given.config.containment
-    if settings.unknown == "allow" or found.decision != "allow" or not given.reading.executes or given.is_typed:
+    if settings.unknown == "allow" or earlier.decision != "allow" or not given.reading.executes or given.is_typed:
         return None
     from toolguard_engine.containment import unknown_code  # noqa: PLC0415 - without containment nothing of it is loaded
 
@@ -30,13 +30,13 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
     if not why:
         return None
     if settings.unknown == "hold":
-        return judgement.changed(found, Verdict("hold", CODE, reason=REASON.format(why=why)))
+        return judgement.changed(earlier, Verdict("hold", CODE, reason=REASON.format(why=why)))
     seen = given.rehearsals.of(given.call)
     if seen.effects:
         where = given.reading.command_where
         true = [Effect(kind, path, places.place(path, where)) for kind, path in seen.done]
-        held = judgement.changed(found, Verdict("hold", REHEARSED, reason=rehearsal_texts.reason(seen.effects)))
-        return structs.replace(held, effects=(*true, *found.effects))
+        held = judgement.changed(earlier, Verdict("hold", REHEARSED, reason=rehearsal_texts.reason(seen.effects)))
+        return structs.replace(held, effects=(*true, *earlier.effects))
     if seen.unavailable and settings.when_unavailable == "hold":
-        return judgement.changed(found, Verdict("hold", uncontained.CODE, reason=UNAVAILABLE.format(why=seen.unavailable)))
+        return judgement.changed(earlier, Verdict("hold", uncontained.CODE, reason=UNAVAILABLE.format(why=seen.unavailable)))
     return None

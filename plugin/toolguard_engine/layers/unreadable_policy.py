@@ -13,17 +13,17 @@ from toolguard_engine.rules.judgement import Judgement
 CODE = "policy.unread"
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     """A hold for every call above SAFE if the guard acts at all."""
     config = given.config
     if (
         not given.unreadable_policy
-        or found.decision != "allow"
-        or found.free
+        or earlier.decision != "allow"
+        or earlier.free
         or config.active_mode not in ("enforce", "soft")
     ):
         return None
-    if risk_levels.weigh(given.reading, found, config)[0] == risk_ranks.SAFE:
+    if risk_levels.weigh(given.reading, earlier, config)[0] == risk_ranks.SAFE:
         return None
     words = given.unreadable_policy
     which = words if words.startswith("the fleet") else f"your {words} in policy.toml"

@@ -17,10 +17,10 @@ _SPAN = lazy_re.compile(r"(\d\d):([0-5]\d) ?[-–] ?(\d\d):([0-5]\d)", re.ASCII)
 @lru_cache(maxsize=200)
 def span_of(text: str) -> tuple[int, int] | None:
     """`22:00-06:00` as minutes since midnight; the end is not in it. None for anything else, and for no span at all."""
-    found = _SPAN.fullmatch(text.strip())
-    if found is None:
+    match = _SPAN.fullmatch(text.strip())
+    if match is None:
         return None
-    start, end = int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])
+    start, end = int(match[1]) * 60 + int(match[2]), int(match[3]) * 60 + int(match[4])
     return (start, end) if start < _DAY and end <= _DAY and start != end else None
 
 

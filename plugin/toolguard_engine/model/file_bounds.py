@@ -32,24 +32,24 @@ def shrink(tree: FileTree) -> None:
 def _oldest(tree: FileTree, share: int | None, units: int) -> list[tuple[Parts, list[str]]]:
     """Names by folder with about so many units of a share, or of any, those that were written first. A folder is taken as a
     whole if all in it counts."""
-    found, left = list[tuple[tuple[str, ...], str]](), units
+    names_above, left = list[tuple[tuple[str, ...], str]](), units
     waiting: list[tuple[tuple[str, ...], Iterator[tuple[str, Node]]]] = [((), iter(tree.root.children.items()))]
     while waiting and left > 0:
         above, names = waiting[-1]
-        if (each := next(names, None)) is None:
+        if (entry := next(names, None)) is None:
             waiting.pop()
             continue
         tree.steps += 0.25
-        name, node = each
+        name, node = entry
         if isinstance(node, FileRecord):
             meant = int(share is None or share_of(node.session) == share)
         elif (meant := _of_share(node, share)) > 0 and (meant > left or meant < sum(node.sizes.values())):
             meant = 0
             waiting.append(((*above, name), iter(node.children.items())))
         if meant:
-            found.append((above, name))
+            names_above.append((above, name))
             left -= meant
-    return [(list(above), [name for _, name in group]) for above, group in groupby(found, lambda each: each[0])]
+    return [(list(above), [name for _, name in group]) for above, group in groupby(names_above, lambda row: row[0])]
 
 
 def _of_share(folder: Folder, share: int | None) -> int:

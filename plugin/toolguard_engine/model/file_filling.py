@@ -37,12 +37,12 @@ def _folder(tree: FileTree, folders: _Folders, inside: str, maker: int) -> Folde
     while (above := _above(missing[-1])) not in folders:
         missing.append(above)
     folder = folders[above]
-    for each in reversed(missing):
-        name = each[len(above) : -1]
+    for other_name in reversed(missing):
+        name = other_name[len(above) : -1]
         known = folder.children.get(name)
         below = tree.folder(maker, known if isinstance(known, FileRecord) else None)
-        folder.children[name] = folders[each] = below
-        folder, above = below, each
+        folder.children[name] = folders[other_name] = below
+        folder, above = below, other_name
     return folder
 
 

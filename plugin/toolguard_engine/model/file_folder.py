@@ -42,19 +42,19 @@ class Folder:
 
     def copy(self, owner: object) -> Folder:
         """Returns a folder with children of its own."""
-        found = self.alias(owner)
-        found.children = self.children.copy()
-        found.others = None if self.others is None else self.others.copy()
-        found.doubts = None if self.doubts is None else self.doubts.copy()
-        return found
+        node = self.alias(owner)
+        node.children = self.children.copy()
+        node.others = None if self.others is None else self.others.copy()
+        node.doubts = None if self.doubts is None else self.doubts.copy()
+        return node
 
     def alias(self, owner: object) -> Folder:
         """Returns a folder with the same children. `owner`: nobody who could change it."""
-        found = Folder.__new__(Folder)
-        found.owner, found.maker, found.record, found.children = owner, self.maker, self.record, self.children
-        found.doubts, found.moved, found.longest, found.state = self.doubts, self.moved, self.longest, self.state
-        found.units, found.others = self.units, self.others
-        return found
+        node = Folder.__new__(Folder)
+        node.owner, node.maker, node.record, node.children = owner, self.maker, self.record, self.children
+        node.doubts, node.moved, node.longest, node.state = self.doubts, self.moved, self.longest, self.state
+        node.units, node.others = self.units, self.others
+        return node
 
     @property
     def sizes(self) -> dict[int, int]:

@@ -53,13 +53,13 @@ def listed(tree: FileTree) -> FileList:
     return FileList(list(numbers), folders)
 
 
-def filled(found: FileList) -> FileTree:
+def filled(listing: FileList) -> FileTree:
     """The tree that was listed. Raises `NotAListError`."""
     tree, made = FileTree(), list[Folder]()
-    records = [tree.records.shared(each) for each in found.records]
+    records = [tree.records.shared(record) for record in listing.records]
     try:
-        for at in range(len(found.folders) - 1, -1, -1):  # the folders in one are made before it, the first of them last
-            children, same = _children(found.folders[at], records, made)
+        for at in range(len(listing.folders) - 1, -1, -1):  # the folders in one are made before it, the first of them last
+            children, same = _children(listing.folders[at], records, made)
             folder = tree.folder(_maker(next(iter(children.values()))), None) if at else tree.root
             folder.children = children
             if same is None:
@@ -69,16 +69,16 @@ def filled(found: FileList) -> FileTree:
             made.append(folder)
     except IndexError as error:
         raise NotAListError("the list of files names what is not in it") from error
-    if len(made) > 1 or any(each.longest > MAX_PATH + 1 for each in made):
+    if len(made) > 1 or any(node.longest > MAX_PATH + 1 for node in made):
         raise NotAListError("the list of files is no tree")
     return tree
 
 
 def _children(
-    found: ListedFolder, records: list[FileRecord], made: list[Folder]
+    folder: ListedFolder, records: list[FileRecord], made: list[Folder]
 ) -> tuple[dict[str, Node], FileRecord | None]:
     """What is in a folder, and the record of all of it if that is one."""
-    names, kinds = found.names.split("/"), found.kinds
+    names, kinds = folder.names.split("/"), folder.kinds
     same = records[kinds] if isinstance(kinds, int) and kinds >= 0 else None
     if same is not None:
         children: dict[str, Node] = dict.fromkeys(names, same)

@@ -88,10 +88,10 @@ class FileMemory:
         return dict(self._records())
 
     def _records(self) -> Iterator[tuple[str, FileRecord]]:
-        for found in file_search.everything(self._tree.root):
-            record = self._tree.record_of(found.node, doubted=found.doubted)
+        for file in file_search.everything(self._tree.root):
+            record = self._tree.record_of(file.node, doubted=file.doubted)
             if record is not None:
-                yield found.path, record
+                yield file.path, record
 
     @property
     def listed(self) -> FileList:
@@ -131,12 +131,12 @@ class FileMemory:
             return None
         return unsaved
 
-    def expect(self, path: str, found: ExpectedText) -> None:
+    def expect(self, path: str, expected: ExpectedText) -> None:
         before = self._expected.pop(path, None)
-        if before is not None and not found.whole:
-            text = f"{before.text}\n{found.text}"[-MAX_EXPECTED_TEXT:]
-            found = ExpectedText(found.call, text, before.whole)
-        self._expected[path] = found
+        if before is not None and not expected.whole:
+            text = f"{before.text}\n{expected.text}"[-MAX_EXPECTED_TEXT:]
+            expected = ExpectedText(expected.call, text, before.whole)
+        self._expected[path] = expected
         if len(self._expected) > MAX_EXPECTED:
             self._expected.popitem(last=False)
 
@@ -145,7 +145,7 @@ class FileMemory:
 
     def happened(self, call: str) -> None:
         """A call has run: what it wrote lies there now."""
-        for path in [path for path, found in self._expected.items() if found.call == call]:
+        for path in [path for path, expected in self._expected.items() if expected.call == call]:
             del self._expected[path]
 
     def made_folder(self, path: str, session: str) -> None:
@@ -166,8 +166,10 @@ class FileMemory:
     def forget_folders(self, paths: Iterable[str]) -> None:
         """They, and the folders in them, may be a person's if they are there later."""
         for path in paths if self._folders else ():
-            for each in [each for each in self._folders if each == path or each.startswith(f"{path.rstrip('/')}/")]:
-                del self._folders[each]
+            for folder in [
+                directory for directory in self._folders if directory == path or directory.startswith(f"{path.rstrip('/')}/")
+            ]:
+                del self._folders[folder]
 
     @property
     def is_empty(self) -> bool:
@@ -183,10 +185,10 @@ class FileMemory:
 
     def of(self, path: str) -> FileRecord | None:
         """The record of a file, or of the nearest folder above it that was made as a whole (unpacked, cloned)."""
-        found = None
+        node = None
         for place in self._to(path):
-            found = self._tree.record_of(place.node, doubted=place.doubted) or found
-        return found
+            node = self._tree.record_of(place.node, doubted=place.doubted) or node
+        return node
 
     def knows_none(self, folder: str, names: Iterable[str]) -> bool:
         """Whether there is no record of any of these files in an absolute folder, nor of a folder around them (see `of`)."""
@@ -201,8 +203,8 @@ class FileMemory:
             return False
         if node.children.keys().isdisjoint(names):
             return True
-        found = (node.children.get(name) for name in names)
-        return all(each is None or (isinstance(each, Folder) and each.record is None) for each in found)
+        nodes = (node.children.get(name) for name in names)
+        return all(known is None or (isinstance(known, Folder) and known.record is None) for known in nodes)
 
     def _to(self, path: str) -> Iterator[TreePlace]:
         """What there is on the way to a path: at the first part of it below the root, at the second and so on."""
@@ -230,43 +232,43 @@ class FileMemory:
     def moved_into(self, folder: str, is_meant: Callable[[str], bool] | None = None) -> list[str]:
         """Where content was that has been moved into a folder, at most `MAX_MOVED_INTO` paths. `is_meant`: only what was
         moved to paths of which this is true, and what is not known one by one."""
-        found = list[str]()
-        for each in file_search.below(self._tree, folder, lambda inner: inner.moved > 0):
-            record = self._tree.record_of(each.node, doubted=False)
-            if record is not None and record.was and (is_meant is None or is_any(each.path) or is_meant(each.path)):
-                found.append(record.was)
-                if len(found) >= MAX_MOVED_INTO:
+        paths = list[str]()
+        for file in file_search.below(self._tree, folder, lambda inner: inner.moved > 0):
+            record = self._tree.record_of(file.node, doubted=False)
+            if record is not None and record.was and (is_meant is None or is_any(file.path) or is_meant(file.path)):
+                paths.append(record.was)
+                if len(paths) >= MAX_MOVED_INTO:
                     break
-        return found
+        return paths
 
     def matching(self, pattern: str, limit: int) -> list[str]:
         """The last files that a pattern with `*`, `?` and `[]` means; only `**` reaches into folders."""
         if self.is_empty:
             return []
         if "**" in pattern:
-            return list(islice((each for each in file_search.in_any_folder(self._tree, pattern) if not is_any(each)), limit))
+            return list(islice((path for path in file_search.in_any_folder(self._tree, pattern) if not is_any(path)), limit))
         return list(islice(self._files(file_search.meant(self._tree, pattern)), limit))
 
-    def _files(self, found: Iterable[file_search.FoundFile]) -> Iterator[str]:
+    def _files(self, files: Iterable[file_search.FoundFile]) -> Iterator[str]:
         """Of those that are known one by one."""
-        for each in found:
-            if self._tree.record_of(each.node, doubted=False) is not None and not is_any(each.path):
-                yield each.path
+        for file in files:
+            if self._tree.record_of(file.node, doubted=False) is not None and not is_any(file.path):
+                yield file.path
 
     def below_named(self, folder: str, pattern: re.Pattern[str], limit: int) -> list[str]:
         """The last files in a folder whose paths from there on fit a pattern."""
-        found = file_search.below_named(self._tree, folder, pattern)
-        return list(islice((path for path in found if not is_any(path)), limit))
+        paths = file_search.below_named(self._tree, folder, pattern)
+        return list(islice((path for path in paths if not is_any(path)), limit))
 
     def has_below(self, folder: str) -> bool:
         """Whether there is a record of something in a folder."""
-        found = self._tree.find(folder.split("/")) if is_movable(folder) else None
-        return found is not None and isinstance(found.node, Folder)
+        place = self._tree.find(folder.split("/")) if is_movable(folder) else None
+        return place is not None and isinstance(place.node, Folder)
 
     def below(self, folders: Iterable[str], limit: int) -> list[str]:
         """The last files in these folders of which there is a record, without those that are not known one by one."""
-        found = (path for folder in folders for path in self._files(file_search.below(self._tree, folder)))
-        return list(islice(found, limit))
+        paths = (path for folder in folders for path in self._files(file_search.below(self._tree, folder)))
+        return list(islice(paths, limit))
 
     def wrote(self, path: str, record: FileRecord) -> None:
         self._changed(WroteFile(path, record))
@@ -292,19 +294,19 @@ class FileMemory:
         if not is_movable(source) or is_in(target, source):
             return
         above, _, name = source.rpartition("/")
-        found = self._tree.find(above.split("/"))
-        if found is None or isinstance(found.node, FileRecord) or name not in found.node.children:
+        place = self._tree.find(above.split("/"))
+        if place is None or isinstance(place.node, FileRecord) or name not in place.node.children:
             return
         self._changed(MovedFile(source, target))
         folder, _, new_name = target.rpartition("/")
-        self._move(folder, [_Moving(above, found.node, found.doubted, [(name, new_name)])])
+        self._move(folder, [_Moving(above, place.node, place.doubted, [(name, new_name)])])
 
     def _move(self, folder: str, moving: Sequence[_Moving]) -> None:
         landing = self._landing(folder, moving)
         if any(isinstance(node, Folder) for new in landing for node in new.values()):
             self._tree.share()
-        for each in moving:
-            self._tree.doubt(each.path.split("/"), [name for name, _ in each.names])
+        for moved in moving:
+            self._tree.doubt(moved.path.split("/"), [name for name, _ in moved.names])
         for new in landing:
             self._tree.put(folder.split("/"), new, maker_of(next(iter(new.values()))))
         file_bounds.shrink(self._tree)
@@ -323,7 +325,7 @@ class FileMemory:
                     node = self._tree.doubted(node)
                 if len(new_name) < room:
                     new[-1][new_name] = node
-        return [each for each in new if each]
+        return [nodes for nodes in new if nodes]
 
     def moved_matching(self, pattern: str, folder: str) -> list[str]:
         """The same for all that a pattern with `*`, `?` and `[]` means, as a shell does: a hidden name only if the pattern
@@ -331,17 +333,19 @@ class FileMemory:
         first."""
         self._changed(MovedFiles(pattern, folder))
         above, _, last = pattern.rpartition("/")
-        fits, shows_hidden, found = file_search.named(last), last.startswith("."), list[_Moving]()
-        for each in file_search.meant(self._tree, above):
-            if isinstance(each.node, Folder):
-                around = folder[len(each.path) + 1 :].partition("/")[0] if is_in(folder, each.path) else ""
-                names = [name for name in reversed(each.node.children) if fits(name) and (shows_hidden or name[:1] != ".")]
-                self._tree.steps += len(each.node.children) / 20
-                found.append(
-                    _Moving(each.path, each.node, each.doubted, [(name, name) for name in names if name and name != around])
+        fits, shows_hidden, folders = file_search.named(last), last.startswith("."), list[_Moving]()
+        for file in file_search.meant(self._tree, above):
+            if isinstance(file.node, Folder):
+                around = folder[len(file.path) + 1 :].partition("/")[0] if is_in(folder, file.path) else ""
+                names = [name for name in reversed(file.node.children) if fits(name) and (shows_hidden or name[:1] != ".")]
+                self._tree.steps += len(file.node.children) / 20
+                folders.append(
+                    _Moving(file.path, file.node, file.doubted, [(name, name) for name in names if name and name != around])
                 )
-        known = [f"{each.path}/{name}" for each in found for name, _ in each.names]
-        moving = [_Moving(*each[:3], each.names[::-1]) for each in reversed(found) if each.path != folder and each.names]
+        known = [f"{moved.path}/{name}" for moved in folders for name, _ in moved.names]
+        moving = [
+            _Moving(*moved[:3], moved.names[::-1]) for moved in reversed(folders) if moved.path != folder and moved.names
+        ]
         self._move(folder, moving)
         self._write(f"{folder}/{ANY}", FileRecord("agent", "mv", was=pattern))
         return known

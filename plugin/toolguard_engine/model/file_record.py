@@ -46,9 +46,9 @@ class SharedRecords:
         """The same of a file that may have been replaced by one of the person."""
         if not record.created:
             return record
-        found = self._doubted.get(id(record))
-        if found is None or found[0] is not record:
+        pair = self._doubted.get(id(record))
+        if pair is None or pair[0] is not record:
             if len(self._doubted) >= MAX_SHARED:
                 self._doubted.clear()
-            found = self._doubted[id(record)] = record, self.shared(structs.replace(record, created=False))
-        return found[1]
+            pair = self._doubted[id(record)] = record, self.shared(structs.replace(record, created=False))
+        return pair[1]

@@ -39,18 +39,18 @@ def below(
 ) -> Iterator[FoundFile]:
     """All in a folder: a folder before what is in it. `enters`: whether to look into one; `depth`: how many slashes the
     paths may have. Nothing may change meanwhile."""
-    found = tree.find(path.split("/"))
-    if found is None or not isinstance(found.node, Folder) or not enters(found.node):
+    place = tree.find(path.split("/"))
+    if place is None or not isinstance(place.node, Folder) or not enters(place.node):
         return
-    waiting = [_level(path + "/", found.node, doubted=found.doubted)]
+    waiting = [_level(path + "/", place.node, doubted=place.doubted)]
     while waiting:
-        if (each := next(waiting[-1], None)) is None:
+        if (file := next(waiting[-1], None)) is None:
             waiting.pop()
             continue
         tree.steps += _STEPS
-        yield each
-        if isinstance(each.node, Folder) and each.path.count("/") < depth and enters(each.node):
-            waiting.append(_level(f"{each.path}/", each.node, doubted=each.doubted))
+        yield file
+        if isinstance(file.node, Folder) and file.path.count("/") < depth and enters(file.node):
+            waiting.append(_level(f"{file.path}/", file.node, doubted=file.doubted))
 
 
 def _level(inside: str, folder: Folder, *, doubted: bool) -> Iterator[FoundFile]:
@@ -66,12 +66,12 @@ def everything(root: Folder) -> Iterator[FoundFile]:
     """Yields files in the opposite order of `below`, but for the folders, which still come before what is in them."""
     waiting = [iter([*_level("", root, doubted=False)][::-1])]
     while waiting:
-        if (each := next(waiting[-1], None)) is None:
+        if (file := next(waiting[-1], None)) is None:
             waiting.pop()
             continue
-        yield each
-        if isinstance(each.node, Folder):
-            waiting.append(iter([*_level(f"{each.path}/", each.node, doubted=each.doubted)][::-1]))
+        yield file
+        if isinstance(file.node, Folder):
+            waiting.append(iter([*_level(f"{file.path}/", file.node, doubted=file.doubted)][::-1]))
 
 
 def meant(tree: FileTree, pattern: str) -> Iterator[FoundFile]:
@@ -79,13 +79,13 @@ def meant(tree: FileTree, pattern: str) -> Iterator[FoundFile]:
     parts = pattern.split("/")
     waiting = [iter([FoundFile("", tree.root, doubted=False)])]
     while waiting:
-        if (each := next(waiting[-1], None)) is None:
+        if (file := next(waiting[-1], None)) is None:
             waiting.pop()
         elif len(waiting) == len(parts) + 1:
-            yield each
-        elif isinstance(each.node, Folder):
-            inside = f"{each.path}/" if len(waiting) > 1 else ""
-            waiting.append(_fitting(tree, each.node, inside, parts[len(waiting) - 1], doubted=each.doubted))
+            yield file
+        elif isinstance(file.node, Folder):
+            inside = f"{file.path}/" if len(waiting) > 1 else ""
+            waiting.append(_fitting(tree, file.node, inside, parts[len(waiting) - 1], doubted=file.doubted))
 
 
 def _fitting(tree: FileTree, folder: Folder, inside: str, part: str, *, doubted: bool) -> Iterator[FoundFile]:
@@ -110,16 +110,16 @@ def below_named(tree: FileTree, path: str, pattern: re.Pattern[str]) -> Iterator
     """The files in a folder whose paths from there on fit a pattern, in which only slashes stand for slashes."""
     rest = pattern.pattern.removeprefix(IN_ANY_FOLDER)
     slashes = rest.replace("[^/]", "").count("/")  # of all alternatives, so not less than in any of them
-    found = tree.find(path.split("/"))
-    if found is None or not isinstance(found.node, Folder):
+    place = tree.find(path.split("/"))
+    if place is None or not isinstance(place.node, Folder):
         return
     if rest != pattern.pattern and not slashes:
-        yield from (f"{path}/{inside}" for inside in _named(tree, found.node, rest, "node_modules"))
+        yield from (f"{path}/{inside}" for inside in _named(tree, place.node, rest, "node_modules"))
         return
     most, skip = path.count("/") + 1 + slashes + (0 if rest == pattern.pattern else _DEPTH), len(path) + 1
-    for each in below(tree, path, depth=most):
-        if tree.record_of(each.node, doubted=False) is not None and pattern.match(each.path, skip):
-            yield each.path
+    for file in below(tree, path, depth=most):
+        if tree.record_of(file.node, doubted=False) is not None and pattern.match(file.path, skip):
+            yield file.path
 
 
 def in_any_folder(tree: FileTree, pattern: str) -> Iterator[str]:
@@ -128,14 +128,14 @@ def in_any_folder(tree: FileTree, pattern: str) -> Iterator[str]:
     path = before.rstrip("/")
     if "/" in name or not before.endswith("/") or WILD.search(before):
         fits, known = named(pattern), WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
-        yield from (each.path for each in below(tree, known) if _is_one(tree, each) and fits(each.path))
-    elif (found := tree.find(path.split("/"))) is not None and isinstance(found.node, Folder):
+        yield from (file.path for file in below(tree, known) if _is_one(tree, file) and fits(file.path))
+    elif (place := tree.find(path.split("/"))) is not None and isinstance(place.node, Folder):
         rest = fnmatch.translate(f"*{name}")
-        yield from (f"{path}/{inside}" for inside in _named(tree, found.node, rest, ""))
+        yield from (f"{path}/{inside}" for inside in _named(tree, place.node, rest, ""))
 
 
-def _is_one(tree: FileTree, found: FoundFile) -> bool:
-    return tree.record_of(found.node, doubted=False) is not None
+def _is_one(tree: FileTree, file: FoundFile) -> bool:
+    return tree.record_of(file.node, doubted=False) is not None
 
 
 def _named(tree: FileTree, folder: Folder, pattern: str, skipped: str) -> tuple[str, ...]:
@@ -144,16 +144,16 @@ def _named(tree: FileTree, folder: Folder, pattern: str, skipped: str) -> tuple[
     count."""
     if (known := tree.named.of(pattern, skipped).get(folder.state)) is not None:
         return known
-    found, fits = list[str](), _name(pattern)
+    paths, fits = list[str](), _name(pattern)
     for name, node in reversed(folder.children.items()):
         if (isinstance(node, FileRecord) or node.record is not None) and fits(name):
-            found.append(name)
+            paths.append(name)
         if isinstance(node, Folder) and name != skipped and len(name) <= _MAX_NAME:
-            found += [f"{name}/{inside}" for inside in _named(tree, node, pattern, skipped)]
-        if len(found) > MAX_NAMED:
+            paths += [f"{name}/{inside}" for inside in _named(tree, node, pattern, skipped)]
+        if len(paths) > MAX_NAMED:
             break
     tree.steps += _STEPS * len(folder.children)
-    result = tree.named.of(pattern, skipped)[folder.state] = tuple(found[: MAX_NAMED + 1])
+    result = tree.named.of(pattern, skipped)[folder.state] = tuple(paths[: MAX_NAMED + 1])
     tree.named.added(len(result))
     return result
 

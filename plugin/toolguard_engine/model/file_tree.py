@@ -84,8 +84,8 @@ class FileTree:
 
     def record(self, parts: Parts) -> FileRecord | None:
         """The record of this very path."""
-        found = self.find(parts)
-        return found and self.record_of(found.node, doubted=found.doubted)
+        place = self.find(parts)
+        return place and self.record_of(place.node, doubted=place.doubted)
 
     def record_of(self, node: Node, *, doubted: bool) -> FileRecord | None:
         record = node if isinstance(node, FileRecord) else node.record
@@ -102,19 +102,19 @@ class FileTree:
             doubted, node = doubted or node.is_doubted(name), child
             yield TreePlace(node, doubted)
 
-    def put(self, parts: Parts, found: Mapping[str, Node], maker: int) -> None:
+    def put(self, parts: Parts, inner: Mapping[str, Node], maker: int) -> None:
         """Puts nodes into a folder, the last one as the latest; a folder that is there already gets what is in the other.
         `maker`: the share that new folders count for."""
-        waiting: _Waiting = [(parts, found)]
+        waiting: _Waiting = [(parts, inner)]
         while waiting:
             at, nodes = waiting.pop()
             self._put(at, nodes, maker, waiting)
 
-    def _put(self, parts: Parts, found: Mapping[str, Node], maker: int, waiting: _Waiting) -> None:
+    def _put(self, parts: Parts, nodes: Mapping[str, Node], maker: int, waiting: _Waiting) -> None:
         chain, change, longest = self._own(parts, maker), Change(), 0
         folder = chain[-1]
-        self.steps += len(chain) / 2 + 0.35 * len(found)
-        for name, node in found.items():
+        self.steps += len(chain) / 2 + 0.35 * len(nodes)
+        for name, node in nodes.items():
             before = folder.children.get(name)
             if before is not None:
                 change.count(name, before, -1)
@@ -167,8 +167,8 @@ class FileTree:
         change = Change()
         change.count(name, before, -1)
         change.count(name, folder, 1)
-        for each in chain:
-            each.add(change)
+        for node in chain:
+            node.add(change)
 
     def _owned(self, folder: Folder, name: str, child: Node | None, maker: int) -> Folder:
         """A child as a folder that may be changed, with the doubts about it in itself."""
@@ -196,17 +196,17 @@ class FileTree:
         """The same where nothing counts as created by an agent."""
         if isinstance(node, FileRecord):
             return self.records.doubted(node)
-        found = node.alias(None)
-        found.doubts = set()
-        found.record = found.record and self.records.doubted(found.record)
-        return found
+        doubtful = node.alias(None)
+        doubtful.doubts = set()
+        doubtful.record = doubtful.record and self.records.doubted(doubtful.record)
+        return doubtful
 
     def doubt(self, parts: Parts, names: Iterable[str]) -> None:
         """What is in a folder under these names does not count as created by an agent any more."""
-        found = self.find(parts)
-        if found is None or isinstance(found.node, FileRecord) or found.doubted:
+        place = self.find(parts)
+        if place is None or isinstance(place.node, FileRecord) or place.doubted:
             return
-        if not (meant := folder_names(found.node, names)):
+        if not (meant := folder_names(place.node, names)):
             return
         folder = self._own(parts)[-1]
         if len(meant) == 1:
@@ -220,8 +220,8 @@ class FileTree:
 
     def remove(self, parts: Parts, names: Iterable[str]) -> None:
         """Forgets what lies under these names in a folder, with all that is in it."""
-        found = self.find(parts)
-        if found is None or isinstance(found.node, FileRecord) or not (gone := folder_names(found.node, names)):
+        place = self.find(parts)
+        if place is None or isinstance(place.node, FileRecord) or not (gone := folder_names(place.node, names)):
             return
         chain, change = self._own(parts), Change()
         self.steps += (len(chain) + len(gone)) / 2
@@ -245,8 +245,8 @@ class FileTree:
             if folder.record is not None:  # it is the latest there already
                 chain[at - 1].children[name] = folder.record
                 change.count(name, folder.record, 1)
-            for each in chain[:at]:
-                each.add(change)
+            for node in chain[:at]:
+                node.add(change)
             if folder.record is not None:
                 return
 

@@ -25,9 +25,9 @@ C = TypeVar("C", bound=DetectorCounters)
 
 
 def _kinds(kind: type[DetectorCounters]) -> Iterator[type[DetectorCounters]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _kinds(each)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _kinds(subclass)
 
 
 class CounterSet:
@@ -41,10 +41,10 @@ class CounterSet:
         self._stored = dict(stored or {})
 
     def of(self, kind: type[C]) -> C:
-        found: C | None = self._known.get(kind)
-        if found is None:
-            found = self._known[kind] = self._read(kind)
-        return found
+        counters: C | None = self._known.get(kind)
+        if counters is None:
+            counters = self._known[kind] = self._read(kind)
+        return counters
 
     def _read(self, kind: type[C]) -> C:
         given = {name: self._stored.pop(name) for name in kind.__struct_fields__ if name in self._stored}
@@ -59,14 +59,14 @@ class CounterSet:
         for kind in _kinds(DetectorCounters) if self._stored else ():
             if not self._stored.keys().isdisjoint(kind.__struct_fields__):
                 self.of(kind)
-        return any(each.matters for each in self._known.values())
+        return any(counters.matters for counters in self._known.values())
 
     def stored(self) -> dict[str, Any]:
         """Returns one table of plain values."""
-        found = self._stored.copy()
-        for each in self._known.values():
-            found |= msgspec.to_builtins(each, str_keys=True)
-        return found
+        plain = self._stored.copy()
+        for counters in self._known.values():
+            plain |= msgspec.to_builtins(counters, str_keys=True)
+        return plain
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CounterSet) and self.stored() == other.stored()

@@ -51,10 +51,10 @@ class WorkAllowance:
 
     def _now(self, call: Call) -> float:
         left, at = self._left.get(_who(call), (FULL, call.at))
-        found = min(FULL, left + max(0.0, call.at - at) * PER_SECOND)
-        if found >= FULL:
+        allowance = min(FULL, left + max(0.0, call.at - at) * PER_SECOND)
+        if allowance >= FULL:
             self._left.pop(_who(call), None)
-        return found
+        return allowance
 
 
 def _who(call: Call) -> tuple[str, str]:

@@ -37,35 +37,39 @@ _BY_ADDRESS = frozenset({"web_fetch"})
 """Tools, other than commands, whose address says where they act."""
 
 
-def of(found: Judgement, reading: CallReading) -> tuple[HeldAlike, ...]:
+def of(judgement: Judgement, reading: CallReading) -> tuple[HeldAlike, ...]:
     """Each thing once, in a fixed order; empty where there is too much, or something that cannot be compared."""
     try:
         whole = _whole(reading)
     except (TypeError, ValueError, RecursionError, OverflowError):
         return ()
-    keys = {*_of_matches(found, reading, whole), *_beyond(found, reading, whole)}
-    keys |= {HeldAlike(rule.id, about=whole, exact=True) for rule in found.severe}
+    keys = {*_of_matches(judgement, reading, whole), *_beyond(judgement, reading, whole)}
+    keys |= {HeldAlike(rule.id, about=whole, exact=True) for rule in judgement.severe}
     if reading.executes and not reading.params.keys() <= _ORDINARY_PARAMETERS:
         keys = {structs.replace(key, about=whole, exact=True) for key in keys}
     kept = _without_repeats({_with_client(key, reading) for key in keys})
     return tuple(kept) if len(kept) <= MAX_ALIKE and all(map(_is_kept, kept)) else ()
 
 
-def _of_matches(found: Judgement, reading: CallReading, whole: str) -> Iterator[HeldAlike]:
+def _of_matches(judgement: Judgement, reading: CallReading, whole: str) -> Iterator[HeldAlike]:
     """A match names one effect of the call, so all of that kind are listed."""
     by_target: dict[str, list[Effect]] = {}
-    for effect in found.effects:
+    for effect in judgement.effects:
         by_target.setdefault(effect.target, []).append(effect)
-    for match in found.matches:
+    for match in judgement.matches:
         kinds = {effect.kind for effect in by_target.get(match.target, [])} if match.target else set()
-        yield from (_of_effect(match.rule, each, reading, whole) for each in found.effects if each.kind in kinds)
+        yield from (
+            _of_effect(match.rule, other_effect, reading, whole)
+            for other_effect in judgement.effects
+            if other_effect.kind in kinds
+        )
         if not kinds:
             yield _of_words(match, reading, whole)
 
 
-def _beyond(found: Judgement, reading: CallReading, whole: str) -> Iterator[HeldAlike]:
+def _beyond(judgement: Judgement, reading: CallReading, whole: str) -> Iterator[HeldAlike]:
     """Where the call reaches other machines, whatever the rules are about."""
-    yield from (_of_effect("", each, reading, whole) for each in found.effects if each.place == "remote")
+    yield from (_of_effect("", effect, reading, whole) for effect in judgement.effects if effect.place == "remote")
 
 
 def _without_repeats(keys: set[HeldAlike]) -> list[HeldAlike]:
@@ -125,13 +129,13 @@ def _has_ordinary_options(run: ProgramRun) -> bool:
     if not run.readings:
         return not run.words.given
     words = run.readings[0]
-    known = all("ordinary" in each.entry.traits for each in words.given)
+    known = all("ordinary" in option.entry.traits for option in words.given)
     return known and len(run.readings) == 1 and not (words.unknown or words.doubtful)
 
 
 def _is_alone(run: ProgramRun, reading: CallReading) -> bool:
     """Whether all other programs of the call only read or print."""
-    return all(each is run or each.name in _BESIDE for each in reading.runs)
+    return all(program is run or program.name in _BESIDE for program in reading.runs)
 
 
 def _recipient(params: dict[str, Any]) -> str:

@@ -89,7 +89,7 @@ class CallFacts:
         return self._whole([*call_paths.of_effects(effects)])
 
     def _whole(self, named: list[Named], *, all_seen: bool = True) -> Paths:
-        found: dict[tuple[str, bool], Path] = {}
+        paths: dict[tuple[str, bool], Path] = {}
         left, hidden = MAX_PARTS, False
         for text, cwd, deep in named:
             full = whole(text.removeprefix("@"), self.reading.where, cwd)
@@ -98,10 +98,10 @@ class CallFacts:
                 continue
             left -= full.count("/") + 1
             if left < 0:
-                return Paths(tuple(found.values()), all_seen=False)
-            if (full, deep) not in found:
-                found[full, deep] = Path(full, deep=deep)
-        return Paths(tuple(found.values()), all_seen and "flood" not in self.kinds, hidden)
+                return Paths(tuple(paths.values()), all_seen=False)
+            if (full, deep) not in paths:
+                paths[full, deep] = Path(full, deep=deep)
+        return Paths(tuple(paths.values()), all_seen and "flood" not in self.kinds, hidden)
 
     def possible(self, name: str) -> frozenset[str] | None:
         """The sought patterns that may be in a parameter's text; None where that cannot be told of all of it."""
@@ -165,14 +165,14 @@ def _at(params: dict[str, Any], name: str) -> list[Any]:
 def _texts(values: list[Any]) -> tuple[list[str], bool]:
     """All texts in some values, numbers and truth values as JSON has them; a list of words also as one text. And whether
     that is all of them."""
-    found: list[str] = []
+    texts: list[str] = []
     inside, all_seen = call_paths.all_values(values)
     for value in inside:
         if isinstance(value, str):
-            found.append(value)
+            texts.append(value)
         elif isinstance(value, list):
             words = [item for item in value[: call_paths.MAX_VALUES] if isinstance(item, str)]
-            found += [" ".join(words)] if len(words) > 1 else []
+            texts += [" ".join(words)] if len(words) > 1 else []
         elif value is not None and not isinstance(value, dict):
-            found.append(msgspec.json.encode(value).decode())
-    return found, all_seen
+            texts.append(msgspec.json.encode(value).decode())
+    return texts, all_seen

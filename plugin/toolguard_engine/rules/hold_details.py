@@ -14,29 +14,30 @@ from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import cut, redact_text
 
 
-def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> HeldDetails:
+def of(judgement: Judgement, reading: CallReading, waits: Mapping[str, int]) -> HeldDetails:
     """Collects the details for a judgement that holds a call. `waits`: see `Rulebook.waits`."""
     where = reading.command_where
     files = tuple(sorted({file.digest for file in reading.running.judged.values()})) if reading.commands else ()
     distinct = {
-        (each.kind, each.target, each.place, each.flags, each.program and each.program.cwd): each for each in found.effects
+        (effect.kind, effect.target, effect.place, effect.flags, effect.program and effect.program.cwd): effect
+        for effect in judgement.effects
     }
-    strength = {match.target: _strength(match) for match in reversed(found.matches)}
-    strongest = sorted(distinct.values(), key=lambda each: -strength.get(each.target, 0))  # they are what is cut last
-    effects = list(dict.fromkeys(_effect(each, where) for each in strongest))
-    by_rule = {match.rule: match for match in reversed(found.matches)}
+    strength = {match.target: _strength(match) for match in reversed(judgement.matches)}
+    strongest = sorted(distinct.values(), key=lambda effect: -strength.get(effect.target, 0))  # they are what is cut last
+    effects = list(dict.fromkeys(_effect(other_effect, where) for other_effect in strongest))
+    by_rule = {match.rule: match for match in reversed(judgement.matches)}
     rules = [
-        *(HeldRule(rule.id, _text(rule.reason), severity=rule.severity) for rule in found.severe),
+        *(HeldRule(rule.id, _text(rule.reason), severity=rule.severity) for rule in judgement.severe),
         *(
             HeldRule(match.rule, _text(match.reason), _strength(match), target=_text(match.target))
             for match in reversed(by_rule.values())
         ),
     ]
-    more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES) + found.partial
+    more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES) + judgement.partial
     wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
-    stakes = found.stakes if found.effects or found.matches else 0
+    stakes = judgement.stakes if judgement.effects or judgement.matches else 0
     return HeldDetails(
-        tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes, alike.of(found, reading)
+        tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes, alike.of(judgement, reading)
     )
 
 

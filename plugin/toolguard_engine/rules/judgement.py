@@ -53,11 +53,11 @@ def of(verdict: Verdict, *, ends: bool = False, free: bool = False) -> Judgement
     return Judgement(verdict.decision, verdict.code, reason=verdict.reason, text=verdict.text, ends=ends, free=free)
 
 
-def noted(found: Judgement, note: str) -> Judgement:
+def noted(judgement: Judgement, note: str) -> Judgement:
     """Returns the judgement with another note for the model."""
-    return structs.replace(found, note=f"{found.note}\n\n{note}" if found.note else note)
+    return structs.replace(judgement, note=f"{judgement.note}\n\n{note}" if judgement.note else note)
 
 
-def changed(found: Judgement, verdict: Verdict) -> Judgement:
-    """The scores, matches and note of `found` with another decision."""
-    return structs.replace(found, decision=verdict.decision, code=verdict.code, reason=verdict.reason, free=False)
+def changed(judgement: Judgement, verdict: Verdict) -> Judgement:
+    """The scores, matches and note of `judgement` with another decision."""
+    return structs.replace(judgement, decision=verdict.decision, code=verdict.code, reason=verdict.reason, free=False)

@@ -32,8 +32,8 @@ def load() -> Rulebook:
 
 def packs() -> dict[str, tuple[Rule, ...]]:
     """All packs with their examples, from TOML, by name. Raises `InvalidRuleError` for the first bad rule."""
-    found = sorted(file.name for file in packaged.FOLDER.joinpath("rules").iterdir() if file.name.endswith(".toml"))
-    return {name[:-5]: pack(packaged.FOLDER.joinpath("rules", name).read_text("utf-8"), name[:-5]) for name in found}
+    names = sorted(file.name for file in packaged.FOLDER.joinpath("rules").iterdir() if file.name.endswith(".toml"))
+    return {name[:-5]: pack(packaged.FOLDER.joinpath("rules", name).read_text("utf-8"), name[:-5]) for name in names}
 
 
 def pack(text: str, name: str) -> tuple[Rule, ...]:

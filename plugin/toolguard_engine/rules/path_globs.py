@@ -135,13 +135,13 @@ def _head(text: str) -> str:
 
 def _segments(text: str) -> tuple[tuple[str, ...], ...]:
     """The names between the `**`: the first segment begins the path, the last one ends it."""
-    found: list[list[str]] = [[]]
+    choices: list[list[str]] = [[]]
     for part in text[1:].split("/"):
         if part == "**":
-            found.append([])
+            choices.append([])
         elif part:
-            found[-1].append(part)
-    return tuple(map(tuple, found))
+            choices[-1].append(part)
+    return tuple(map(tuple, choices))
 
 
 def _follow(segments: Sequence[Sequence[str]], parts: Sequence[str], test: Callable[[str, str], object]) -> bool:

@@ -64,7 +64,7 @@ def _options() -> Any:
 
 
 def _as_re2(text: str) -> bytes:
-    return _ESCAPE.sub(lambda found: r"\z" if found[1] == "Z" else found[0], text).encode(errors="replace")
+    return _ESCAPE.sub(lambda match: r"\z" if match[1] == "Z" else match[0], text).encode(errors="replace")
 
 
 class PatternFilter:
@@ -83,10 +83,10 @@ class PatternFilter:
 
     def possible(self, text: str) -> frozenset[str]:
         """Returns the patterns that may match somewhere in the text."""
-        found = self._filter.Match(text.encode(errors="replace") + b"\n" + _SIGN, True) or ()  # noqa: FBT003 - its only form
-        if len(self._texts) not in found:  # the search ran out of memory
+        numbers = self._filter.Match(text.encode(errors="replace") + b"\n" + _SIGN, True) or ()  # noqa: FBT003 - its only form
+        if len(self._texts) not in numbers:  # the search ran out of memory
             return self.all
-        return frozenset(self._texts[at] for at in found if at < len(self._texts))
+        return frozenset(self._texts[at] for at in numbers if at < len(self._texts))
 
 
 MANY = 16

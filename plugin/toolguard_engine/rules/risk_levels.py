@@ -47,28 +47,28 @@ class Mapped(Struct, frozen=True):
     floors: Mapping[str, tuple[Floor, ...]]
 
 
-def level(reading: CallReading, found: Judgement, config: Config) -> RiskLevel:
-    return LEVELS[weigh(reading, found, config)[0]]
+def level(reading: CallReading, judgement: Judgement, config: Config) -> RiskLevel:
+    return LEVELS[weigh(reading, judgement, config)[0]]
 
 
-def weigh(reading: CallReading, found: Judgement, config: Config) -> tuple[int, bool]:
+def weigh(reading: CallReading, judgement: Judgement, config: Config) -> tuple[int, bool]:
     """The rank of its level, and whether data or words leave this machine."""
     data = load()
-    floor, outward = _floor(found.effects, data.floors) if found.effects else (SAFE, False)
-    return _rank(reading, found, config, data, floor), outward
+    floor, outward = _floor(judgement.effects, data.floors) if judgement.effects else (SAFE, False)
+    return _rank(reading, judgement, config, data, floor), outward
 
 
-def _rank(reading: CallReading, found: Judgement, config: Config, data: Mapped, floor: int) -> int:
+def _rank(reading: CallReading, judgement: Judgement, config: Config, data: Mapped, floor: int) -> int:
     tool = reading.tool
     if config.budget.tool_risk_map and (chosen := _by_tool(tuple(config.budget.tool_risk_map.items())).get(tool)):
         return RANKS[chosen]
-    if found.decision == "block":
+    if judgement.decision == "block":
         return CRITICAL
-    itself = data.by_stakes[min(found.stakes, MOST)]
+    itself = data.by_stakes[min(judgement.stakes, MOST)]
     if tool not in tools.DESCRIBED:
         action = named(reading.call.tool).action
         itself = max(itself, data.undescribed[action if action in data.undescribed else "other"])
-    if itself > floor and not found.matches and reading.reads_only:
+    if itself > floor and not judgement.matches and reading.reads_only:
         return floor
     return max(itself, floor)
 

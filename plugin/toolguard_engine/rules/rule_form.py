@@ -254,8 +254,8 @@ def _timezone(key: str, value: object) -> str:
 
 def _wait(key: str, value: object) -> int:
     """Seconds."""
-    found = _WAIT.fullmatch(value.strip()) if isinstance(value, str) else None
-    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+    match = _WAIT.fullmatch(value.strip()) if isinstance(value, str) else None
+    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
     if not MIN_WAIT <= seconds <= MAX_WAIT:
         raise InvalidRuleError(key, f"{key} is how long a call waits, from 1m to 24h, not {value!r}")
     return seconds
@@ -320,10 +320,10 @@ def _params(key: str, value: object) -> tuple[tuple[str, str], ...]:
 
 def _flat(table: Mapping[str, Any], above: str) -> list[tuple[str, Any]]:
     """`params = { job.command = "x" }` is a table in a table for TOML, and means the same as `"job.command"`."""
-    found: list[tuple[str, Any]] = []
+    members: list[tuple[str, Any]] = []
     for name, value in table.items():
-        found += _flat(value, f"{above}{name}.") if isinstance(value, dict) and value else [(f"{above}{name}", value)]
-    return found
+        members += _flat(value, f"{above}{name}.") if isinstance(value, dict) and value else [(f"{above}{name}", value)]
+    return members
 
 
 def _examples(key: str, value: object) -> tuple[Example, ...]:

@@ -197,12 +197,12 @@ class _OwnRules:
 
     def possible(self, params: Mapping[str, object]) -> list[int]:
         """Those that may fit, in the order of the book."""
-        found = self._others.copy()
+        entries = self._others.copy()
         for name in self._names:
             if (value := params.get(name)) is not None:
                 for pattern in self._sought.possible(_searched(value)) if self._sought else self._patterns:
-                    found += self._by_pattern.get((name, pattern), ())
-        return sorted(found)
+                    entries += self._by_pattern.get((name, pattern), ())
+        return sorted(entries)
 
 
 class Rulebook:
@@ -262,34 +262,34 @@ class Rulebook:
         return matches
 
     def _for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
-        found: dict[int, Match] = {}
+        matches: dict[int, Match] = {}
         runs = reading.runs if self._carried else [run for run in reading.runs if CARRIED not in run.via]
         for run, program in zip(runs, [self._program(run.name) for run in runs], strict=True):
             if program is not None:
-                self._judge(program, run if len(run.argv) <= _MOST_WORDS else _ends(run), found)
+                self._judge(program, run if len(run.argv) <= _MOST_WORDS else _ends(run), matches)
         for effect in effects:
             if not self._carried and effect.program is not None and CARRIED in effect.program.via:
                 continue
             for about in self._about(effect):
                 at = about.at
-                if at not in found and not self.rules[at].tool and self._effect_fits(about, effect):
-                    found[at] = _match(self.rules[at], effect.target, effect.program)
-        return _in_order(found)
+                if at not in matches and not self.rules[at].tool and self._effect_fits(about, effect):
+                    matches[at] = _match(self.rules[at], effect.target, effect.program)
+        return _in_order(matches)
 
     def for_call(self, tool: str, params: dict[str, object], effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         """The rules that speak about a call of another tool."""
-        found: dict[int, Match] = {}
+        matches: dict[int, Match] = {}
         for at in self._speaking_of(tool, params):
             rule = self.rules[at]
             if not rule.effect and self._params_fit(at, params):
-                found[at] = _match(rule, tool)
+                matches[at] = _match(rule, tool)
         for effect in effects:
             for about in self._about(effect):
                 rule = self.rules[about.at]
                 here = not rule.tool or (tool in rule.tool and self._params_fit(about.at, params))
-                if about.at not in found and here and self._effect_fits(about, effect):
-                    found[about.at] = _match(rule, effect.target, effect.program)
-        return _in_order(found)
+                if about.at not in matches and here and self._effect_fits(about, effect):
+                    matches[about.at] = _match(rule, effect.target, effect.program)
+        return _in_order(matches)
 
     def _speaking_of(self, tool: str, params: Mapping[str, object]) -> Iterable[int]:
         """The rules of a tool, without own ones whose patterns cannot be in the parameters."""
@@ -325,7 +325,7 @@ class Rulebook:
         """All that the book has about a program, kept for the next time unless the name is absurdly long."""
         low = folded(name)
         names = dict.fromkeys((low, program_catalogue.kind(low)))
-        known = [entry for each in names for entry in self._named.get(each, ())]
+        known = [entry for other_name in names for entry in self._named.get(other_name, ())]
         known += ((at, words) for at, glob, words in self._globbed if word_test(glob)(low))
         forms = [_form(at, words.split()) for at, words in known if not _named_in(self.rules[at].no_run, name)]
         program = _program(forms)
@@ -336,23 +336,23 @@ class Rulebook:
         self._programs[name] = program
         return program
 
-    def _judge(self, program: _Program, run: ProgramRun, found: dict[int, Match]) -> None:
+    def _judge(self, program: _Program, run: ProgramRun, matches: dict[int, Match]) -> None:
         argv = run.argv
         first = operand_places(argv, (1,))
         for start in first if program.by_word else ():
             for form in program.by_word.get(argv[start], ()):
                 at = form.at
-                if at in found or not (len(form.wanted) == 1 or follows(argv, form.wanted, first)):
+                if at in matches or not (len(form.wanted) == 1 or follows(argv, form.wanted, first)):
                     continue
                 if self._terms[at].hold(run):
-                    found[at] = _match(self.rules[at], _shown(run), run)
+                    matches[at] = _match(self.rules[at], _shown(run), run)
         few = argv[1:_MANY_WORDS] if len(argv) <= _MANY_WORDS else ()
         for form in program.other:
             at, wanted = form.at, form.wanted
-            if at in found or (wanted and ((few and not any(map(form.is_last, few))) or not follows(argv, wanted, first))):
+            if at in matches or (wanted and ((few and not any(map(form.is_last, few))) or not follows(argv, wanted, first))):
                 continue
             if self._terms[at].hold(run):
-                found[at] = _match(self.rules[at], _shown(run), run)
+                matches[at] = _match(self.rules[at], _shown(run), run)
 
     def _about(self, effect: Effect) -> tuple[_About, ...]:
         """The rules about effects of this kind in this place, in the order of the book."""
@@ -472,5 +472,5 @@ def _shown(run: ProgramRun) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _in_order(found: dict[int, Match]) -> tuple[Match, ...]:
-    return tuple(found[at] for at in sorted(found)) if found else ()
+def _in_order(matches: dict[int, Match]) -> tuple[Match, ...]:
+    return tuple(matches[at] for at in sorted(matches)) if matches else ()

@@ -151,7 +151,7 @@ def found_in(search: Search, text: str) -> bool:
 def found_in_some(search: Search, words: Sequence[str], unless: Search | None = None) -> bool:
     """Whether it is somewhere in one of the words in which `unless` is not."""
     for word in words:
-        found = search(word) if len(word) <= LONGEST else found_in(search, word)
-        if found and (unless is None or not found_in(unless, word)):
+        result = search(word) if len(word) <= LONGEST else found_in(search, word)
+        if result and (unless is None or not found_in(unless, word)):
             return True
     return False

@@ -110,12 +110,12 @@ def _host_piece(piece: str) -> str:
 def _joined(kind: Kind, pattern: str) -> str:
     """Each wildcard with the fixed text behind it; all but the last are atomic."""
     pieces = _STARS.split(pattern)
-    found = re.escape(pieces[0])
+    text = re.escape(pieces[0])
     for at in range(1, len(pieces), 2):
         before, stars, behind = pieces[at - 1 : at + 2]
         step = _wildcard(kind, stars, before, behind) + re.escape(behind)
-        found += step if at + 2 == len(pieces) else f"(?>{step})"
-    return found
+        text += step if at + 2 == len(pieces) else f"(?>{step})"
+    return text
 
 
 def _wildcard(kind: Kind, stars: str, before: str, behind: str) -> str:

@@ -29,10 +29,10 @@ def folded(text: str, parts: Iterable[Sequence[str]], room: int, margins: Margin
     if that is longer, if there are no parts, or if one is not found: then what is left out is not known to be harmless."""
     spans: list[tuple[int, int]] = []
     for spellings in parts:
-        found = next(filter(None, (_places(text, spelling) for spelling in spellings)), [])
-        if not 0 < len(found) <= MAX_PARTS:
+        places = next(filter(None, (_places(text, spelling) for spelling in spellings)), [])
+        if not 0 < len(places) <= MAX_PARTS:
             return None
-        spans += [(max(0, start - margins.before), min(len(text), end + margins.behind)) for start, end in found]
+        spans += [(max(0, start - margins.before), min(len(text), end + margins.behind)) for start, end in places]
     shown = _joined(text, [(0, margins.head), (len(text) - margins.tail, len(text)), *spans])
     return shown if spans and len(shown) <= room else None
 
@@ -45,18 +45,18 @@ def _places(text: str, part: str) -> list[tuple[int, int]]:
             pattern = rf"(?<![\w./~-]){re.escape(spelled)}(?![\w./~-])" if spelled else ""
         else:
             pattern = re.escape(spelled)
-        if found := [match.span() for match in _first(pattern, text)]:
-            return found
+        if spans := [match.span() for match in _first(pattern, text)]:
+            return spans
     return []
 
 
 def _first(pattern: str, text: str) -> list[re.Match[str]]:
-    found: list[re.Match[str]] = []
+    matches: list[re.Match[str]] = []
     for match in re.finditer(pattern, text) if pattern else ():
-        found.append(match)
-        if len(found) > MAX_PARTS:
+        matches.append(match)
+        if len(matches) > MAX_PARTS:
             break
-    return found
+    return matches
 
 
 def _joined(text: str, spans: list[tuple[int, int]]) -> str:

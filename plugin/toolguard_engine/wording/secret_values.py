@@ -85,15 +85,15 @@ def is_random(value: str) -> bool:
 
 def replacements(secrets: Iterable[KnownSecret]) -> tuple[Replacement, ...]:
     """The texts to replace, each once: the first secret that has a text names it. Bounded in number and size."""
-    found: dict[str, Replacement] = {}
+    replaced: dict[str, Replacement] = {}
     room = MAX_CHARACTERS
     for secret in secrets:
         for text in _texts(secret.value):
-            if text in found or len(text) > room or len(found) >= MAX_TEXTS:
+            if text in replaced or len(text) > room or len(replaced) >= MAX_TEXTS:
                 continue
             room -= len(text)
-            found[text] = Replacement(text, f"[redacted: {secret.kind}]", secret.name)
-    return tuple(found.values())
+            replaced[text] = Replacement(text, f"[redacted: {secret.kind}]", secret.name)
+    return tuple(replaced.values())
 
 
 def _texts(value: str) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _spellings(value: str) -> Iterator[str]:
         yield from (once, once.replace("/", "\\/"), twice, _in_json(twice, is_ascii=is_ascii))
     for encoded in (quote(value, safe=""), quote(value), quote_plus(value), quote(value, safe="!'()*")):
         yield encoded
-        yield re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), encoded)
+        yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), encoded)
     in_html = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     yield in_html.replace('"', "&quot;").replace("'", "&#x27;")
     yield in_html

@@ -89,8 +89,8 @@ def _written_out(sign: str, count: int) -> str:
 
 def _needed(text: str) -> frozenset[int]:
     """The places of the signs that ordinary writing needs there."""
-    found = (match.span() for pattern in (NEEDED, _KEYCAP) for match in pattern.finditer(text))
-    return frozenset(place for start, end in found for place in range(start, end))
+    spans = (match.span() for pattern in (NEEDED, _KEYCAP) for match in pattern.finditer(text))
+    return frozenset(place for start, end in spans for place in range(start, end))
 
 
 def _shown(text: str, span: tuple[int, int], kept: frozenset[int], form: Callable[[str, int], str]) -> str:
@@ -141,9 +141,9 @@ def _words(sign: str) -> list[str]:
 @cache
 def _accents() -> frozenset[tuple[str, str]]:
     """Marks that are part of a letter that Unicode also has as one sign, each with the scripts of such letters."""
-    found = set()
+    accents = set()
     for code in range(0xC0, 0x2000):
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and not parts[0].startswith("<") and unicodedata.category(chr(code)).startswith("L"):  # noqa: PLR2004
-            found.add((chr(int(parts[1], 16)), _words(chr(code))[0]))
-    return frozenset(found)
+            accents.add((chr(int(parts[1], 16)), _words(chr(code))[0]))
+    return frozenset(accents)

@@ -49,17 +49,17 @@ class Autonomy:
         self._last: tuple[Judgement, Standing, drift.DriftStep] | None = None
         self._uncounted: tuple[CallReading, Judgement, Config] | None = None
 
-    def judge(self, reading: CallReading, found: Judgement, config: Config) -> Verdict | None:
+    def judge(self, reading: CallReading, earlier: Judgement, config: Config) -> Verdict | None:
         """A hold if a person has to look first. Changes nothing but which signals were reported."""
         mode = config.active_budget_mode
         if mode in ("disabled", "shadow"):
             return None
         self.settle()
-        return self._judged(reading, found, config, mode)
+        return self._judged(reading, earlier, config, mode)
 
-    def _judged(self, reading: CallReading, found: Judgement, config: Config, mode: Mode) -> Verdict | None:
+    def _judged(self, reading: CallReading, earlier: Judgement, config: Config, mode: Mode) -> Verdict | None:
         call = reading.call
-        standing, step = self._seen(reading, found, config)
+        standing, step = self._seen(reading, earlier, config)
         signals = drift.judge(standing.seen, step, config.budget.drift, budget.agent(standing))
         if step.rank:
             unless = standing.reported if mode == "shadow" else ()
@@ -71,24 +71,24 @@ class Autonomy:
             self._tell(call, standing, signal, held=holds and signal is signals[0])
         return Verdict("hold", signals[0].code, reason=f"{signals[0].reason} {CHECKPOINT}") if holds else None
 
-    def let_through(self, reading: CallReading, found: Judgement, config: Config) -> None:
+    def let_through(self, reading: CallReading, earlier: Judgement, config: Config) -> None:
         """The call runs: it is paid for, and counted for drift."""
         mode = config.active_budget_mode
         self.settle()
         if mode == "shadow":
-            self._uncounted = reading, found, config
+            self._uncounted = reading, earlier, config
         elif mode != "disabled":
-            self._count(reading, found, config, mode)
+            self._count(reading, earlier, config, mode)
 
     def settle(self) -> None:
         """Counts what was let through in shadow mode and is not counted yet."""
         if self._uncounted is not None:
-            (reading, found, config), self._uncounted = self._uncounted, None
-            self._judged(reading, found, config, "shadow")
-            self._count(reading, found, config, "shadow")
+            (reading, earlier, config), self._uncounted = self._uncounted, None
+            self._judged(reading, earlier, config, "shadow")
+            self._count(reading, earlier, config, "shadow")
 
-    def _count(self, reading: CallReading, found: Judgement, config: Config, mode: Mode) -> None:
-        standing, step = self._seen(reading, found, config)
+    def _count(self, reading: CallReading, earlier: Judgement, config: Config, mode: Mode) -> None:
+        standing, step = self._seen(reading, earlier, config)
         drift.count(standing.seen, step)
         if budget.charge(standing, step.rank, config.budget) and mode in budget.LOWEST_HELD:
             self._has_spent = True
@@ -134,11 +134,11 @@ class Autonomy:
             self.settle()
             standing = self._standings.of(agent, place_in(session), config.budget.initial_trust)
             budget.trust(standing, budget.TRUST.message)
-            for each in (standing, *self._standings.spawned(agent)):
-                each.seen = Seen(since=now)
-                each.touched = now
-                each.reported = [code for code in each.reported if not code.startswith("drift.")]
-                self._changes(each)
+            for holder in (standing, *self._standings.spawned(agent)):
+                holder.seen = Seen(since=now)
+                holder.touched = now
+                holder.reported = [code for code in holder.reported if not code.startswith("drift.")]
+                self._changes(holder)
 
     def checkpoint(self, session: str, now: float, config: Config) -> list[Standing]:
         """A person looked: the budget is full again in this session and in what its agents began by themselves; in all where
@@ -148,13 +148,13 @@ class Autonomy:
         """
         self.settle()
         within = self._standings.within(session)
-        found = [each for each in within if config.for_agent(each.agent).active_budget_mode != "disabled"]
-        for standing in found:
+        standings = [reset for reset in within if config.for_agent(reset.agent).active_budget_mode != "disabled"]
+        for standing in standings:
             _refill(standing, now)
             budget.trust(standing, budget.TRUST.approval)
             self._changes(standing)
             self._must_last(config.for_agent(standing.agent))
-        return found
+        return standings
 
     def known(self, call: Call) -> Standing | None:
         """How this call's agent stands; None before anything is known of it."""
@@ -193,7 +193,7 @@ class Autonomy:
         rest: that is what a checkpoint is for, and what restricts (spending, a violation) was written before.
         """
         self.settle()
-        for standing in sorted(standings, key=lambda each: each.touched):  # the one used last is forgotten last
+        for standing in sorted(standings, key=lambda standing: standing.touched):  # the one used last is forgotten last
             known = self._standings.find(*standing.key)
             if known is None or known.epoch < standing.epoch:
                 self._standings.put(standing)
@@ -230,14 +230,14 @@ class Autonomy:
     def _of(self, call: Call, config: Config) -> Standing:
         return self._standings.of(call.agent, place_of(call), config.budget.initial_trust)
 
-    def _seen(self, reading: CallReading, found: Judgement, config: Config) -> tuple[Standing, drift.DriftStep]:
+    def _seen(self, reading: CallReading, earlier: Judgement, config: Config) -> tuple[Standing, drift.DriftStep]:
         """Who does what. Kept from `judge` to `let_through`, which are told of the same judgement."""
-        if self._last is not None and self._last[0] is found:
+        if self._last is not None and self._last[0] is earlier:
             return self._last[1:]
         call = reading.call
-        rank, outward = risk_levels.weigh(reading, found, config)
-        step = drift.DriftStep(rank, outward, resource.resources(found.effects) if found.effects else (), call.at)
-        self._last = found, self._of(call, config), step
+        rank, outward = risk_levels.weigh(reading, earlier, config)
+        step = drift.DriftStep(rank, outward, resource.resources(earlier.effects) if earlier.effects else (), call.at)
+        self._last = earlier, self._of(call, config), step
         return self._last[1:]
 
     def _tell(self, call: Call, standing: Standing, signal: Signal, *, held: bool) -> None:

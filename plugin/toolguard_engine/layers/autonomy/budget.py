@@ -59,17 +59,17 @@ def judge(standing: Standing, rank: int, tool: str, budget: BudgetConfig, unless
     distrusted = DISTRUSTED not in unless and standing.trust < needed
     if rank == SAFE or not (exhausted or distrusted):
         return []
-    found, who = [], agent(standing)
+    signals, who = [], agent(standing)
     this = f"this call ({correction.name(tool)}, {LEVELS[rank]})"
     if exhausted:
         left = "used up" if price <= budget.size else "too small for this call"
         spent = f"{_figure(standing.spent)} of {_figure(budget.size)} spent"
         reason = f"The budget of {who} in this session is {left}: {spent}, and {this} costs {_figure(price)}."
-        found.append(Signal(EXHAUSTED, reason))
+        signals.append(Signal(EXHAUSTED, reason))
     if distrusted:
         has = f"its trust is {_figure(standing.trust)}, and {this} needs {_figure(needed)}"
-        found.append(Signal(DISTRUSTED, f"{who[0].upper()}{who[1:]} is not trusted enough in this session: {has}."))
-    return found
+        signals.append(Signal(DISTRUSTED, f"{who[0].upper()}{who[1:]} is not trusted enough in this session: {has}."))
+    return signals
 
 
 def charge(standing: Standing, rank: int, budget: BudgetConfig) -> float:

@@ -7,8 +7,8 @@ from toolguard_engine.rules import judgement
 from toolguard_engine.rules.judgement import Judgement
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
-    if given.autonomy is None or found.decision != "allow" or found.free:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
+    if given.autonomy is None or earlier.decision != "allow" or earlier.free:
         return None
-    asks = given.autonomy.judge(given.reading, found, given.config)
+    asks = given.autonomy.judge(given.reading, earlier, given.config)
     return judgement.of(asks) if asks else None

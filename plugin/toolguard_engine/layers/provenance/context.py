@@ -91,8 +91,8 @@ def _asks_this_machine(params: Any) -> bool:
 def _path(params: Any) -> str:
     if not isinstance(params, dict):
         return ""
-    found = (params.get(name) for name in ("path", "file_path", "filePath"))
-    return next((value for value in found if isinstance(value, str)), "")
+    paths = (params.get(name) for name in ("path", "file_path", "filePath"))
+    return next((value for value in paths if isinstance(value, str)), "")
 
 
 class RunContext(Struct):
@@ -116,8 +116,8 @@ class RunContext(Struct):
 
     def origin(self, needle: bytes) -> str:
         """Where external text that holds this came from; empty where none holds it."""
-        found = next((origin for text, origin in zip(self.outside, self.origins, strict=True) if needle in text), "")
-        return found or ("a message from somebody else" if needle in self.others else "")
+        source = next((origin for text, origin in zip(self.outside, self.origins, strict=True) if needle in text), "")
+        return source or ("a message from somebody else" if needle in self.others else "")
 
     def inside_has(self, needle: bytes) -> bool:
         return bool(needle) and any(needle in text for text in self.inside)
@@ -238,10 +238,10 @@ class RunContexts:
 
     def confirm(self, session: str, destinations: Iterable[Destination], at: float) -> None:
         """A person has approved a call that was held for these."""
-        found = {destination: at for destination in destinations if destination[1]}
-        if not session or not found:
+        confirmed = {destination: at for destination in destinations if destination[1]}
+        if not session or not confirmed:
             return
-        known = {**self._confirmed.pop(session, {}), **found}
+        known = {**self._confirmed.pop(session, {}), **confirmed}
         self._confirmed[session] = dict(list(known.items())[-MAX_CONFIRMED:])
         if len(self._confirmed) > MAX_SESSIONS:
             self._confirmed.popitem(last=False)
@@ -272,8 +272,8 @@ _ADDRESS = lazy_re.compile(r"[a-z][a-z0-9+.-]{1,20}://(?:[^/\s@]{1,200}@)?([\w.-
 def _named_origin(tool: str, params: Any) -> str:
     """What a person is shown of where a text came from: a host, else the tool."""
     values = list(params.values())[:20] if isinstance(params, dict) else []
-    found = (_ADDRESS.search(value, 0, _MAX_NAMED * 10) for value in values if isinstance(value, str))
-    return next((match[1].lower() for match in found if match), "") or f"the tool {tool[:_MAX_NAMED]}"
+    matches = (_ADDRESS.search(value, 0, _MAX_NAMED * 10) for value in values if isinstance(value, str))
+    return next((match[1].lower() for match in matches if match), "") or f"the tool {tool[:_MAX_NAMED]}"
 
 
 def _remember_names(context: RunContext, params: Any) -> None:

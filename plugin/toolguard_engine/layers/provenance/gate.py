@@ -97,7 +97,7 @@ def judge(call: Call, effects: tuple[Effect, ...], context: RunContext | None) -
     """
     if context is None or not (context.is_tainted or context.inside) or not isinstance(call.params, dict):
         return ()
-    found: dict[str, Effect] = {}
+    by_target: dict[str, Effect] = {}
     looked = 0
     for effect in effects if context.is_tainted else ():
         if effect.kind in _INTERESTING and (
@@ -105,12 +105,12 @@ def judge(call: Call, effects: tuple[Effect, ...], context: RunContext | None) -
         ):
             looked += 1
             for flag, target in _suspicions(call.params, effect, call, context):
-                found.setdefault(flag, Effect(KIND, target[:MAX_TEXT], "", frozenset([flag]), effect.program))
+                by_target.setdefault(flag, Effect(KIND, target[:MAX_TEXT], "", frozenset([flag]), effect.program))
             if looked == MAX_EFFECTS:
                 break
-    if not found and (value := orders.ordered(call, context)):
+    if not by_target and (value := orders.ordered(call, context)):
         return (Effect(KIND, value[:MAX_TEXT], "", frozenset(["order"])),)
-    return tuple(found.values())
+    return tuple(by_target.values())
 
 
 _ASKED_FOR = frozenset(["pay", "take-away", "destroy", "let-in"])
@@ -199,9 +199,9 @@ def _targets(params: dict[str, Any], effect: Effect) -> list[str]:
         return [text for text in _texts(params, 0) if text.startswith(("http:", "https:"))][:MAX_TARGETS]
     if effect.kind == "mcp" and not _ANSWERS.isdisjoint(params):
         return []
-    found = [text for name in _TARGETS if name in params for text in _texts(params[name], 0)]
-    found = [text for text in found[:MAX_TARGETS] if text and len(text) <= MAX_TEXT]
-    return [text for text in found if _ADDRESS.match(text[:200])] if effect.kind == "mcp" else found
+    texts = [text for name in _TARGETS if name in params for text in _texts(params[name], 0)]
+    texts = [text for text in texts[:MAX_TARGETS] if text and len(text) <= MAX_TEXT]
+    return [text for text in texts if _ADDRESS.match(text[:200])] if effect.kind == "mcp" else texts
 
 
 def _texts(value: Any, depth: int) -> Iterator[str]:
@@ -243,7 +243,11 @@ def destinations(details: HeldDetails) -> list[Destination]:
 
 
 def _way(target: str, details: HeldDetails) -> Way:
-    kinds = {each.kind for each in details.effects if each.kind != KIND and _METHOD.sub("", each.target, count=1) == target}
+    kinds = {
+        effect.kind
+        for effect in details.effects
+        if effect.kind != KIND and _METHOD.sub("", effect.target, count=1) == target
+    }
     return "fetch" if kinds == {"fetch"} else "send"
 
 
@@ -346,8 +350,8 @@ def _is_theirs(text: bytes, context: RunContext) -> bool:
 
 def _pieces(text: bytes) -> Iterator[bytes]:
     """Runs of words out of the whole text: two of them in a row are sure to be found where a text is copied."""
-    found = text.split()
-    starts = range(0, max(1, len(found) - _PIECE + 1), _PIECE)
+    pieces = text.split()
+    starts = range(0, max(1, len(pieces) - _PIECE + 1), _PIECE)
     for start in starts[:: max(1, len(starts) // _MAX_PIECES)]:
-        if len(piece := found[start : start + _PIECE]) == _PIECE:
+        if len(piece := pieces[start : start + _PIECE]) == _PIECE:
             yield b" ".join(piece)

@@ -56,7 +56,7 @@ class KnownSecrets:
         known = self._sessions.get(session)
         if not known:
             return ""
-        pieces = {piece: name for name, found in known.values() for piece in found}
+        pieces = {piece: name for name, contents in known.values() for piece in contents}
         for text in texts:
             for word in _WHOLE.findall(text):
                 if name := pieces.get(hash(word)):

@@ -83,8 +83,8 @@ def _leak(name: str, destination: str, flag: str) -> Effect:
 
 def _shown(destination: str) -> str:
     """The destination without a query, which may hold the secret."""
-    found = _HOST.search(destination, 0, _MAX_ADDRESS)
-    plain = found[1] if found else destination.partition("?")[0]
+    match = _HOST.search(destination, 0, _MAX_ADDRESS)
+    plain = match[1] if match else destination.partition("?")[0]
     return redact.redact_text(plain[:_MAX_SHOWN])
 
 
@@ -134,9 +134,9 @@ def _readings(text: str) -> Iterator[str]:
 
 def _decoded(blob: str) -> Iterator[str]:
     bare = blob.rstrip("=").strip("/")
-    found = [bytes.fromhex(text[: len(text) & ~1]) for text in _HEX.findall(bare)]
-    found += [_from_base64(part) for part in dict.fromkeys((bare, bare.rpartition("/")[2])) if len(part) >= _MIN_BLOB]
-    yield from (data.decode("ascii") for data in found if data and data.isascii())
+    decodings = [bytes.fromhex(text[: len(text) & ~1]) for text in _HEX.findall(bare)]
+    decodings += [_from_base64(part) for part in dict.fromkeys((bare, bare.rpartition("/")[2])) if len(part) >= _MIN_BLOB]
+    yield from (data.decode("ascii") for data in decodings if data and data.isascii())
 
 
 def _from_base64(text: str) -> bytes:
@@ -199,5 +199,5 @@ def _is_for_people(text: str, at: int, destination: str) -> bool:
 
 def _is_own(service: key_owners.KeyService, destination: str, tool: str) -> bool:
     """Whether a key goes to its issuer: to its host, or else to a tool that is named after it."""
-    found = _HOST.search(destination, 0, _MAX_ADDRESS)
-    return key_owners.is_own(service, found[1]) if found else service.name in named(short_name(tool)).whole
+    match = _HOST.search(destination, 0, _MAX_ADDRESS)
+    return key_owners.is_own(service, match[1]) if match else service.name in named(short_name(tool)).whole

@@ -163,8 +163,8 @@ def _described(known: frozenset[bytes], kinds: Kinds, context: RunContext) -> st
 @lru_cache(maxsize=64)
 def _instructions(text: bytes) -> tuple[bytes, ...]:
     searched = text[-_MAX_SEARCHED:]
-    found = islice(_INSTRUCTION.finditer(searched), _MAX_INSTRUCTIONS)
-    return tuple(searched[match.start() : match.start() + _CLAUSE] for match in found)
+    matches = islice(_INSTRUCTION.finditer(searched), _MAX_INSTRUCTIONS)
+    return tuple(searched[match.start() : match.start() + _CLAUSE] for match in matches)
 
 
 def _stem(word: bytes) -> bytes:
@@ -236,8 +236,8 @@ class CallValue(msgspec.Struct, frozen=True):
 def _values(params: Any, *, numbers: bool = True) -> Iterator[CallValue]:
     """The values of a call; of a long one only the addresses in it."""
     for key, value in islice(_leaves(params, 0, "", numbers=numbers), MAX_VALUES):
-        found = islice(_CONTACT.finditer(value[:MAX_TEXT]), _MAX_CONTACTS)
-        contacts = list(dict.fromkeys(match[0].rstrip(".,;:!?)") for match in found))
+        matches = islice(_CONTACT.finditer(value[:MAX_TEXT]), _MAX_CONTACTS)
+        contacts = list(dict.fromkeys(match[0].rstrip(".,;:!?)") for match in matches))
         yield from (CallValue(contact, is_contact=True) for contact in contacts)
         if len(value) <= _LONG and value not in contacts:
             yield CallValue(value, is_text=key.lower() in _TEXTS)

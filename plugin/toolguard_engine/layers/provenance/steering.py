@@ -69,8 +69,8 @@ _COVERT = lazy_re.compile(
 
 def _covert(bodies: Sequence[str]) -> str:
     """The first order to run what is fetched, to conceal something or to trust everything."""
-    found = next(filter(None, (_COVERT.search(body[:MAX_TEXT]) for body in bodies)), None)
-    return found[0][:_MAX_SHOWN] if found else ""
+    match = next(filter(None, (_COVERT.search(body[:MAX_TEXT]) for body in bodies)), None)
+    return match[0][:_MAX_SHOWN] if match else ""
 
 
 def steered(path: str) -> str:
@@ -114,7 +114,9 @@ def _bodies(value: Any, depth: int, key: str = "content") -> Iterator[str]:
         if key.lower() in _BODIES:
             yield value
     elif isinstance(value, dict | list) and depth < _MAX_DEPTH:
-        for name, item in islice(value.items() if isinstance(value, dict) else ((key, each) for each in value), 100):
+        for name, item in islice(
+            value.items() if isinstance(value, dict) else ((key, item_of_list) for item_of_list in value), 100
+        ):
             yield from _bodies(item, depth + 1, str(name))
 
 
@@ -131,25 +133,25 @@ def _repeated(bodies: list[str], context: RunContext, *, is_notes: bool) -> str:
 
 def _shared(line: bytes, known: frozenset[int]) -> Iterator[bytes]:
     """The parts of a line, as long as possible, that consist of runs of words in `known`; a short line is one part."""
-    found = line.split(b" ")
-    if len(found) < _PIECE:
+    words = line.split(b" ")
+    if len(words) < _PIECE:
         yield line
         return
     at = 0
-    while at + _PIECE <= len(found):
+    while at + _PIECE <= len(words):
         end = at
-        while end + _PIECE <= len(found) and hash(tuple(found[end : end + _PIECE])) in known:
+        while end + _PIECE <= len(words) and hash(tuple(words[end : end + _PIECE])) in known:
             end += 1
         if end > at:
-            yield b" ".join(found[at : end + _PIECE - 1])
+            yield b" ".join(words[at : end + _PIECE - 1])
         at = end + 1
 
 
 @lru_cache(maxsize=32)
 def _runs_of_words(text: bytes) -> frozenset[int]:
     """Every run of `_PIECE` words, as a hash."""
-    found = text.split(b" ")
-    return frozenset(hash(tuple(found[at : at + _PIECE])) for at in range(len(found) - _PIECE + 1))
+    words = text.split(b" ")
+    return frozenset(hash(tuple(words[at : at + _PIECE])) for at in range(len(words) - _PIECE + 1))
 
 
 def _lines(body: str) -> Iterator[bytes]:

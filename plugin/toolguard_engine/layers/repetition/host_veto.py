@@ -16,5 +16,5 @@ def on_veto(call: Call, run: Run) -> Reaction:
     criticals = run.counters.of(BlockCounters).criticals
     if not criticals.again(call.request):
         return NOTHING
-    found = loop_notes.vetoed(call)
-    return end(run, CODE, found) if criticals.count > 1 else Reaction(CODE, reason=found)
+    text = loop_notes.vetoed(call)
+    return end(run, CODE, text) if criticals.count > 1 else Reaction(CODE, reason=text)

@@ -80,9 +80,9 @@ def count_again(errors: dict[int, Count], key: int, request: int) -> int:
 
 
 def _due(call: Call, count: int, run: Run, settings: IdenticalErrors) -> Reaction:
-    found = loop_notes.failed_alike(call, count)
+    text = loop_notes.failed_alike(call, count)
     if settings.stop and count >= settings.stop:
-        return end(run, CODE, found)
+        return end(run, CODE, text)
     if settings.warn and count == settings.warn:
-        return Reaction(CODE, loop_notes.same_error(call, count, settings.stop), reason=found)
+        return Reaction(CODE, loop_notes.same_error(call, count, settings.stop), reason=text)
     return NOTHING

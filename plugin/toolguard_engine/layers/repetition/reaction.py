@@ -21,7 +21,7 @@ class Reaction(msgspec.Struct, frozen=True):
 NOTHING = Reaction()
 
 
-def end(run: Run, code: str, found: str) -> Reaction:
+def end(run: Run, code: str, text: str) -> Reaction:
     """The run ends; the model is told behind the last result already, so that it may end the turn by itself."""
-    run.stop = Stop(code, loop_notes.ends(found))
-    return Reaction(code, run.stop.text, run.stop, found)
+    run.stop = Stop(code, loop_notes.ends(text))
+    return Reaction(code, run.stop.text, run.stop, text)

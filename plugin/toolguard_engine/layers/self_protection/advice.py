@@ -33,12 +33,12 @@ _ADVICE = {
 }
 
 
-def explained(found: ProtectionFinding, reading: CallReading) -> str:
+def explained(finding: ProtectionFinding, reading: CallReading) -> str:
     """The reason in full."""
-    cause = redact_text((found.cause or _likely_cause(reading)).replace(UNKNOWN, "?"), active=True)
+    cause = redact_text((finding.cause or _likely_cause(reading)).replace(UNKNOWN, "?"), active=True)
     shown = cut(cause, MAX_CAUSE)
-    advice = _ADVICE.get(found.reason, "")
-    return " ".join(filter(None, (found.reason, f"It is about: {shown}." if shown else "", advice)))
+    advice = _ADVICE.get(finding.reason, "")
+    return " ".join(filter(None, (finding.reason, f"It is about: {shown}." if shown else "", advice)))
 
 
 def _likely_cause(reading: CallReading) -> str:

@@ -150,8 +150,8 @@ def _steps_of_folders(runs: tuple[ProgramRun, ...]) -> float:
 
 def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
     """The programs that run on another machine or in a container, unless the command may lead back to this machine."""
-    found = tuple(run for run in runs if is_elsewhere(run))
-    return () if found and any(reaches_back(run) for run in runs) else found
+    programs = tuple(run for run in runs if is_elsewhere(run))
+    return () if programs and any(reaches_back(run) for run in runs) else programs
 
 
 def _of_scene(scene: CommandScene, runs: tuple[ProgramRun, ...], work: WorkLimit, depth: int) -> Iterator[ProtectionFinding]:
@@ -167,8 +167,8 @@ def _inner(scene: CommandScene, runs: tuple[ProgramRun, ...], work: WorkLimit, d
     if depth >= _MAX_INNER:
         return
     given = (text for run in runs for text in _given(run, scene))
-    found = dict.fromkeys(text for text in given if _MAY_HARM.search(text) and not _is_prose(text))
-    for text in list(found)[:_MAX_TEXTS]:
+    pieces = dict.fromkeys(text for text in given if _MAY_HARM.search(text) and not _is_prose(text))
+    for text in list(pieces)[:_MAX_TEXTS]:
         yield from findings(text, read(text, work=work), scene.host, scene.start, work, scene.lists, depth + 1)
 
 
@@ -191,8 +191,8 @@ def _given(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
     for word in without_patterns(run):
         if word not in messages and (" " in word or "\n" in word):
             yield word.lstrip("!:")
-            if found := _VALUE.match(word):
-                yield word[found.end() :]
+            if match := _VALUE.match(word):
+                yield word[match.end() :]
     yield from (value for name, value in run.assigns if name.endswith(_RUNNING))
     yield from texts(run)
 
@@ -208,7 +208,11 @@ def _git_settings(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
 def _typed(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
     """What a terminal session is given to run: typed keys, and files that the same command writes."""
     if run.name == "tmux" and not _SENDS.isdisjoint(run.argv[1:]):
-        sent = [_keys(each.argv) for each in scene.runs if each.name == "tmux" and not _SENDS.isdisjoint(each.argv[1:])]
+        sent = [
+            _keys(program.argv)
+            for program in scene.runs
+            if program.name == "tmux" and not _SENDS.isdisjoint(program.argv[1:])
+        ]
         yield "".join(sent)
     written = (other for other in scene.runs if other is not run and (other.redirects or other.piped))
     yield from (text for other in written if (text := known_text(printed(other))))

@@ -42,7 +42,7 @@ class SearchRequest(Struct, frozen=True):
     @property
     def lax(self) -> bool:
         """Whether the patterns may match a line with any text."""
-        return self.inverted or not self.patterns or not all(_literals(each, self.fixed) for each in self.patterns)
+        return self.inverted or not self.patterns or not all(_literals(pattern, self.fixed) for pattern in self.patterns)
 
     def may_open(self, names: list[str]) -> bool:
         """Whether it opens files of these names in hidden folders."""
@@ -51,7 +51,7 @@ class SearchRequest(Struct, frozen=True):
 
     def passes_by(self, texts: list[str]) -> bool:
         """Whether none of these lines can match: each alternative needs a text that none of them contains."""
-        needed = [_literals(each, self.fixed, least=2) for each in self.patterns]
+        needed = [_literals(pattern, self.fixed, least=2) for pattern in self.patterns]
         return all(
             alternatives and all(any(not any(part in text for text in texts) for part in parts) for parts in alternatives)
             for alternatives in needed
@@ -90,7 +90,7 @@ def _asked(run: ProgramRun, words: CommandWords, folder: str) -> SearchRequest:
     globs = (value.text for value in words.values("--include", "--glob", "--iglob"))
     kinds = [glob for glob in globs if not glob.startswith("!")]
     return SearchRequest(
-        tuple(patterns), tuple(inside(folder, each) for each in paths or (".",)), is_deep(run, words),
+        tuple(patterns), tuple(inside(folder, path) for path in paths or (".",)), is_deep(run, words),
         words.trait("tells-names") or lists, words.has("--invert-match"),
         run.name == "fgrep" or words.has("--fixed-strings"),
         (*kinds, *(["no such name"] if words.has("--type", "--file-search-regex") else ())),
@@ -103,8 +103,8 @@ def _literals(pattern: str, fixed: bool, least: int = _ENOUGH) -> list[list[str]
     pattern = pattern[:_MAX_PATTERN].lower()
     if UNKNOWN in pattern or (not fixed and _MAYBE_GROUP.search(pattern)):
         return []
-    found = []
+    literals = []
     for alternative in pattern.split("\n") if fixed else _ALTERNATIVES.split(pattern):
         parts = [alternative] if fixed else [part.replace("\\", "") for part in _GLUE.sub("\n", alternative).split("\n")]
-        found.append([part for part in parts if len(part.strip()) >= least])
-    return found if all(found) else []
+        literals.append([part for part in parts if len(part.strip()) >= least])
+    return literals if all(literals) else []

@@ -86,11 +86,11 @@ MAX_FOLDERS = 4
 def _given_to_container(run: ProgramRun) -> Iterator[Source]:
     """What `docker cp` copies into a container, or `docker run` mounts into it."""
     if "cp" in run.argv[1:3]:
-        yield from (each for each in sorted(_operands(run))[:-1] if ":" not in each[1] and each[1] != "cp")
+        yield from (operand for operand in sorted(_operands(run))[:-1] if ":" not in operand[1] and operand[1] != "cp")
         return
     if _STARTS.isdisjoint(run.argv[1:3]):
         return
-    for given in {each: None for words in run.readings for each in words.given if "mounts" in each.entry.traits}:
+    for given in {option: None for words in run.readings for option in words.given if "mounts" in option.entry.traits}:
         value = given.value.text
         source = next((part[part.index("=") + 1 :] for part in value.split(",") if part.startswith(("src=", "source="))), "")
         yield given.word, source or value.partition(":")[0], ""
@@ -115,8 +115,8 @@ def working_folders(run: ProgramRun) -> set[int]:
     """The positions of `-C` and its values in a program that packs: they name nothing that it packs."""
     if not packs(run):
         return set()
-    given = [each for words in run.readings for each in words.given if each.entry.role == "folder"]
-    return {at for each in given for at in (each.word, each.value.at)}
+    given = [option for words in run.readings for option in words.given if option.entry.role == "folder"]
+    return {at for option in given for at in (option.word, option.value.at)}
 
 
 def _inside(folder: str, name: str) -> str:

@@ -66,17 +66,17 @@ def _answers(text: str, host: Host) -> bool:
     text = unquote(text) if "%" in text else text
     return any(
         (
-            ((found[2] or found[3] or _WEB).lstrip("0") == port and _is_here(found[1] or "", bind))
-            or (found[1] or "").lower().rstrip(".") in host.dashboard_names
+            ((match[2] or match[3] or _WEB).lstrip("0") == port and _is_here(match[1] or "", bind))
+            or (match[1] or "").lower().rstrip(".") in host.dashboard_names
         )
-        and _ANSWER.match(_path(_PATH.match(text, found.end())))
-        for found in _ADDRESS.finditer(text)
+        and _ANSWER.match(_path(_PATH.match(text, match.end())))
+        for match in _ADDRESS.finditer(text)
     )
 
 
-def _path(found: re.Match[str] | None) -> str:
+def _path(match: re.Match[str] | None) -> str:
     """A normalized path in lower case."""
-    return "/" + normpath(found[0].replace("\\", "/")).lstrip("/").lower() if found else ""
+    return "/" + normpath(match[0].replace("\\", "/")).lstrip("/").lower() if match else ""
 
 
 def _is_here(name: str, bind: str) -> bool:

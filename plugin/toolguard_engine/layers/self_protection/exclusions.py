@@ -37,7 +37,7 @@ def patterns(run: ProgramRun) -> Iterator[tuple[int, str]]:
     """The exclusion patterns, each with the position of its word. If the command line can be read in several ways, only
     those that are patterns in all of them."""
     first, *others = map(_by_manual, run.readings) if run.readings else ([],)
-    yield from (found for found in first if all(found in other for other in others))
+    yield from (pattern for pattern in first if all(pattern in other for other in others))
 
 
 def _by_manual(words: CommandWords) -> list[tuple[int, str]]:
@@ -80,15 +80,18 @@ def left_out(run: ProgramRun, scene: CommandScene, root: str, named: str, end: i
     """
     below = [key for key in secrets(scene) if lies_below(key, root)]
     lists = listed_patterns.excluded(run, scene) if run.moves_files else []
-    found = [*patterns(run), *((each.at, pattern) for each in lists for pattern in each.patterns)][:_MAX_PATTERNS]
-    exceptions = [*_exceptions(run), *(each.at for each in lists if each.may_have_exceptions)]
+    patterns_of = [
+        *patterns(run),
+        *((pattern_list.at, pattern) for pattern_list in lists for pattern in pattern_list.patterns),
+    ][:_MAX_PATTERNS]
+    exceptions = [*_exceptions(run), *(pattern_list.at for pattern_list in lists if pattern_list.may_have_exceptions)]
     if exceptions and run.name in _FIRST_COUNTS:
         end, exceptions = min([*exceptions, *([end] if end else [])]), []
-    counting = [pattern for at, pattern in found if not end or at < end]
+    counting = [pattern for at, pattern in patterns_of if not end or at < end]
     covered = (any(_covers(pattern, key, root, named, run, scene) for pattern in counting) for key in below)
     if below and not exceptions and all(covered):
         return "all"
-    is_unsure = any(_mentions(pattern, scene) for _, pattern in found) or _is_left_out_otherwise(run, scene, below)
+    is_unsure = any(_mentions(pattern, scene) for _, pattern in patterns_of) or _is_left_out_otherwise(run, scene, below)
     return "unsure" if is_unsure else "none"
 
 
@@ -99,8 +102,8 @@ _FIRST_COUNTS = frozenset(manual_catalogue.aliases("rsync"))
 def _exceptions(run: ProgramRun) -> list[int]:
     """The positions of what may take back an exclusion, or give its pattern another meaning."""
     if not run.moves_files:
-        return [each.word for words in run.readings for each in words.given if each.entry.role in _UNREAD]
-    given = [each.word for words in run.readings for each in words.given if "selects" in each.entry.traits]
+        return [option.word for words in run.readings for option in words.given if option.entry.role in _UNREAD]
+    given = [option.word for words in run.readings for option in words.given if "selects" in option.entry.traits]
     rules = (word for words in run.readings for word in words.named("filter"))
     return given + [word.at for word in rules if not _only_excludes(word.text)]
 
@@ -125,7 +128,10 @@ def _is_left_out_otherwise(run: ProgramRun, scene: CommandScene, below: list[tup
     expressions = [word.text for words in run.readings for word in words.named("exclude-regex")]
     if any(".*" in text or any(name in text for name in names) for text in expressions):
         return True
-    wanted = [*_included(run), *(pattern for each in listed_patterns.included(run, scene) for pattern in each.patterns)]
+    wanted = [
+        *_included(run),
+        *(pattern for pattern_list in listed_patterns.included(run, scene) for pattern in pattern_list.patterns),
+    ]
     return bool(wanted) and not any(_may_take(pattern, key, scene) for pattern in wanted[:_MAX_PATTERNS] for key in below)
 
 

@@ -35,8 +35,8 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
         if text := next(filter(None, (_whole(run, words, scene) for words in run.readings)), ""):
             yield ProtectionFinding(text)
-        if found := _copied(run, scene) or _added(run, scene) or _fetched(run, scene):
-            yield found
+        if finding := _copied(run, scene) or _added(run, scene) or _fetched(run, scene):
+            yield finding
 
 
 def _whole(run: ProgramRun, words: CommandWords, scene: CommandScene) -> str:
@@ -70,7 +70,7 @@ def _taken_paths(words: CommandWords) -> list[str]:
 
 def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """Whether it copies a folder with a secret that is not excluded."""
-    found = None
+    finding = None
     for at, word, folder in copies.sources(run):
         if UNKNOWN in folder or not (root := _secret_root(word, resolved(folder, scene.host, scene.here(run)), scene)):
             continue
@@ -78,8 +78,8 @@ def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
             return ProtectionFinding(KEY, cause=word, harmless="secrets")
         left = left_out(run, scene, root, word, at if run.name in TARS else 0)
         if left != "all":
-            found = ProtectionFinding(COPY, certain=False, cause=word, harmless=None if copies.serves(run) else "secrets")
-    return found
+            finding = ProtectionFinding(COPY, certain=False, cause=word, harmless=None if copies.serves(run) else "secrets")
+    return finding
 
 
 def _added(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
@@ -108,8 +108,12 @@ def _is_in_state(path: str, run: ProgramRun, scene: CommandScene) -> bool:
 
 def _fetched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """Whether it downloads to a protected place; only possible if the server chooses the file name."""
-    found = [_downloads(run, words, scene) for words in run.readings if not words.does.isdisjoint(("downloads", "requests"))]
-    return next((each for each in found if each is not None and each.certain), next(filter(None, found), None))
+    problems = [
+        _downloads(run, words, scene) for words in run.readings if not words.does.isdisjoint(("downloads", "requests"))
+    ]
+    return next(
+        (finding for finding in problems if finding is not None and finding.certain), next(filter(None, problems), None)
+    )
 
 
 def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> ProtectionFinding | None:

@@ -94,7 +94,7 @@ def _is_everywhere(name: str, run: ProgramRun, scene: CommandScene) -> bool:
 
 def _is_set_global(run: ProgramRun, scene: CommandScene) -> bool:
     """Whether the environment, or a setting that the same command writes, makes the installation global."""
-    assigned = {name.lower(): value.lower() for each in scene.runs for name, value in each.assigns}
+    assigned = {name.lower(): value.lower() for program in scene.runs for name, value in program.assigns}
     if any(assigned.get(name, off[0]) not in off for name, off in _NPM_VARIABLES.items()):
         return True
     if _NPM_GLOBAL.search(scene.text) or _SET_GLOBAL.search(scene.text):
@@ -144,8 +144,8 @@ def _specs(run: ProgramRun, host: Host) -> Iterator[ProtectionFinding]:
 def _spec(spec: str, host: Host) -> Iterator[ProtectionFinding]:
     if spec in _CURRENT:
         return
-    found = _RELEASE.fullmatch(spec)
-    if found is None or None in found.groups():
+    match = _RELEASE.fullmatch(spec)
+    if match is None or None in match.groups():
         yield ProtectionFinding(RELEASE, certain=False)
         return
     release = _numbers(spec)
@@ -157,5 +157,5 @@ def _spec(spec: str, host: Host) -> Iterator[ProtectionFinding]:
 
 def _numbers(release: str) -> tuple[int, ...]:
     """`2026.6.11-beta.1` as (2026, 6, 11); empty if it is not a release."""
-    found = _RELEASE.fullmatch(release)
-    return tuple(int(part) for part in found.groups() if part) if found else ()
+    match = _RELEASE.fullmatch(release)
+    return tuple(int(part) for part in match.groups() if part) if match else ()

@@ -130,24 +130,24 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     marks = [_marks(text, host) for text in inputs]
     text = "\n".join(words)
     lower = text.lower() if text.isascii() else "\n".join(map(_plain, words))
-    if _names_ours(lower, signs) or (marks and any(each.names_ours for each in marks)):
+    if _names_ours(lower, signs) or (marks and any(mark.names_ours for mark in marks)):
         return True
     if _moves(runs, host, folder):
         return True
     for run in runs:
         if is_open(run) or leaves_its_folder(run):
             return True
-    joins = any(map(text.__contains__, _JOINERS)) or (marks and any(each.joins for each in marks))
+    joins = any(map(text.__contains__, _JOINERS)) or (marks and any(mark.joins for mark in marks))
     if joins and any(_code_is_near(run, host) for run in runs):
         return True
-    has_blanks = any(map(text.__contains__, _BLANKS)) or (marks and any(each.has_blanks for each in marks))
+    has_blanks = any(map(text.__contains__, _BLANKS)) or (marks and any(mark.has_blanks for mark in marks))
     if has_blanks and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
         return True
     if not marks and "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
         return False  # none of `starts`
     bases: tuple[str, ...] = ()
     for start in signs.starts:
-        if start in lower or any(start in each.starts for each in marks):
+        if start in lower or any(start in mark.starts for mark in marks):
             bases = bases or _bases(runs, folder, host)
             if len(bases) > _MAX_BASES or _leads(start, [*words, *inputs], signs, host, bases):
                 return True
@@ -184,11 +184,11 @@ def _names_ours(lower: str, signs: _Signs) -> bool:
 def _bases(runs: tuple[ProgramRun, ...], folder: str, host: Host) -> tuple[str, ...]:
     """The folders that relative paths may start from: that of the call, and those that the command changes to."""
     cwds = dict.fromkeys(["", *(run.cwd for run in runs)])
-    found = [_folder(cwd, folder, host) for cwd in cwds]
+    folders = [_folder(cwd, folder, host) for cwd in cwds]
     if any(UNKNOWN in cwd for cwd in cwds):
-        found += below(found[0])
-    found += entered(runs, host, found[0])
-    return tuple(dict.fromkeys(found))
+        folders += below(folders[0])
+    folders += entered(runs, host, folders[0])
+    return tuple(dict.fromkeys(folders))
 
 
 def _words(runs: tuple[ProgramRun, ...]) -> tuple[list[str], list[str]]:
@@ -197,7 +197,7 @@ def _words(runs: tuple[ProgramRun, ...]) -> tuple[list[str], list[str]]:
     for run in runs:
         words += run.argv
         if run.redirects:
-            words += [each.target for each in run.redirects]
+            words += [redirect.target for redirect in run.redirects]
         if run.assigns:
             words += [value for _, value in run.assigns]
         if run.stdin is not None and run.stdin.text:

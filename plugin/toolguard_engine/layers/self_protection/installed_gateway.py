@@ -90,14 +90,14 @@ def _changed(scene: CommandScene) -> Iterator[ProtectionFinding]:
     where = Where(scene.host.home, scene.start, scene.start, scene.protected.state)
     for run in scene.runs:
         if run.name in ("patch", "git") and (
-            found := of_path(places.normal(_patched(run) or "/", where, run.cwd), scene.host, scene.text)
+            finding := of_path(places.normal(_patched(run) or "/", where, run.cwd), scene.host, scene.text)
         ):
-            yield ProtectionFinding(found.reason, found.certain and run.name == "patch")
+            yield ProtectionFinding(finding.reason, finding.certain and run.name == "patch")
     for effect in effects(Reading(scene.runs), where):
         if effect.kind in FILE_CHANGES:
             path = places.normal(effect.target, where, effect.program.cwd if effect.program else "")
-            if found := of_path(path, scene.host, scene.text):
-                yield found
+            if finding := of_path(path, scene.host, scene.text):
+                yield finding
             elif _ENVIRONMENT.search(path.lower()) and OWN_VARIABLE.search(scene.text):
                 yield ProtectionFinding(SERVICE, certain=service_environment.names_own(scene.text))
 

@@ -164,22 +164,22 @@ def _printable(data: bytes) -> Iterator[str]:
         yield text
 
 
-def _takes_token(code: SearchedCode, found: frozenset[Place], scene: CommandScene) -> bool:
+def _takes_token(code: SearchedCode, places: frozenset[Place], scene: CommandScene) -> bool:
     """Whether code searches for the dashboard's token, or builds its name, near where it is kept."""
     name = base(scene.host.metrics)
     if not name or "token" not in code:
         return False
-    if not found.isdisjoint(("guard", "config")) and metrics_path.TOKEN in code:
+    if not places.isdisjoint(("guard", "config")) and metrics_path.TOKEN in code:
         return True
     listed, named, part = (code.has(pattern) for pattern in (_WALKS, _TOKEN_NAME, _TOKEN_PART))
-    if _is_near(code, found, name, scene):
+    if _is_near(code, places, name, scene):
         return bool(named or (part and (listed or name.partition(".")[0] in code)))
     return bool(named and listed and (code.has(_FROM_ALL_HOME) or _quoted(scene.protected.home, code)))
 
 
-def _is_near(code: SearchedCode, found: frozenset[Place], name: str, scene: CommandScene) -> bool:
+def _is_near(code: SearchedCode, places: frozenset[Place], name: str, scene: CommandScene) -> bool:
     """Whether code names the token's folder, or the metrics file `name` in the home or in such a folder."""
-    if code.has(_STATE) or code.has(_LINK) or not found.isdisjoint({"root", "config", "guard"}):
+    if code.has(_STATE) or code.has(_LINK) or not places.isdisjoint({"root", "config", "guard"}):
         return True
     return name in code and (code.has(_FROM_HOME) or any(base(above) in code for above in scene.protected.above))
 
@@ -221,9 +221,9 @@ def _places(scene: CommandScene, code: str) -> frozenset[Place]:
 def _about(code: SearchedCode, program: str, scene: CommandScene) -> str:
     if "toolguard" in code and program not in _EDITORS and (code.has(_IMPORT) or code.has(_CALLED)):
         return CLI
-    found = code.all(("places", scene.host, scene.folders), partial(_places, scene))
+    places = code.all(("places", scene.host, scene.folders), partial(_places, scene))
     kept = scene.protected.kept
-    if "key" in found or any(token in code for token in kept[:1]) or _takes_token(code, found, scene):
+    if "key" in places or any(token in code for token in kept[:1]) or _takes_token(code, places, scene):
         return KEY
     if (program in SEDS and sed_prints(option_parser.words(program, (program, *code.text.split("\n"))))) or (
         program in AWKS and awk_prints(code.text)
@@ -232,10 +232,10 @@ def _about(code: SearchedCode, program: str, scene: CommandScene) -> str:
     if program in SEDS and all(in_place_edits.is_understood(run) for run in scene.runs if run.name in SEDS):
         return ""  # it opens the files that its words name, and no other
     writes = program in _EDITORS or code.has(_WRITES)
-    if "guard" in found and writes:
+    if "guard" in places and writes:
         return FILES
-    is_config = "config" in found or any(name in code for name in CONFIG_NAMES)
-    if is_config and (writes or code.has(_WHOLE)) and "root" not in found:
+    is_config = "config" in places or any(name in code for name in CONFIG_NAMES)
+    if is_config and (writes or code.has(_WHOLE)) and "root" not in places:
         return "" if scene.lists.is_worked_out else FILES if code.has(_NAMES_GUARD) else own_config.CHANGED
     if is_config and writes:
         return FILES
@@ -244,7 +244,7 @@ def _about(code: SearchedCode, program: str, scene: CommandScene) -> str:
     if code.has(_LINK) and code.has(_SECRET) and "toolguard" in code:
         return KEY
     if not code.has(_STATE):
-        return FILES if "root" in found and code.has(_WHOLE) else ""
+        return FILES if "root" in places and code.has(_WHOLE) else ""
     if code.has(_SECRET) and code.has(_SECRET_FOLDER):
         return KEY
     ours = code.has(_OURS) or any(name in code for name in kept)

@@ -42,8 +42,8 @@ _MAX_PARTS = 64
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     unknown = UnknownFolders(scene)
     for run in scene.runs:
-        if found := strongest(_judged(run, scene, unknown)):
-            yield found
+        if finding := strongest(_judged(run, scene, unknown)):
+            yield finding
 
 
 def _judged(run: ProgramRun, scene: CommandScene, unknown: UnknownFolders) -> Iterator[ProtectionFinding]:
@@ -56,8 +56,8 @@ def _judged(run: ProgramRun, scene: CommandScene, unknown: UnknownFolders) -> It
         if harms and run.name not in UNDECIDED and unknown.may_be_any(landing.folder, run):
             yield ProtectionFinding(FILES, certain=False)
         for here in [scene.protected.home] if landing.host else unknown.of_run(run):
-            if found := _finding(landing, run, here, scene):
-                yield found if here == scene.here(run) or landing.host else replace(found, certain=False)
+            if finding := _finding(landing, run, here, scene):
+                yield finding if here == scene.here(run) or landing.host else replace(finding, certain=False)
 
 
 def _before(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:

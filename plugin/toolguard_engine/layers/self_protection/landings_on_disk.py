@@ -58,10 +58,10 @@ def _all_places(reading: Reading, host: Host, folder: str) -> frozenset[tuple[st
 
 def _places(run: ProgramRun, scene: CommandScene) -> Iterator[tuple[str, str, bool]]:
     """The folders whose content may be replaced, under which name, and whether git may do so in the whole working tree."""
-    for each in landings(run):
-        if (each.is_tree or _fills(each)) and UNKNOWN not in each.folder and not GLOB.search(each.folder):
-            name = "" if UNKNOWN in each.name or GLOB.search(each.name) else each.name
-            yield resolved(each.folder, scene.host, scene.here(run)), name, each.is_tree
+    for landing in landings(run):
+        if (landing.is_tree or _fills(landing)) and UNKNOWN not in landing.folder and not GLOB.search(landing.folder):
+            name = "" if UNKNOWN in landing.name or GLOB.search(landing.name) else landing.name
+            yield resolved(landing.folder, scene.host, scene.here(run)), name, landing.is_tree
 
 
 def _fills(landing: Landing) -> bool:
@@ -94,13 +94,13 @@ def _root(place: str, made: set[str], files: FileSource) -> str:
 def _set_tree(place: str, files: FileSource) -> str:
     """The working tree that the repository's own settings name; empty if they name none."""
     folder = f"{place}/.git"
-    if isinstance(link := files.read(folder), FileText) and (found := _LINK.match(link.text)):
-        folder = normpath(f"{place}/{found[1]}") if found[1][0] != "/" else found[1]
+    if isinstance(link := files.read(folder), FileText) and (match := _LINK.match(link.text)):
+        folder = normpath(f"{place}/{match[1]}") if match[1][0] != "/" else match[1]
     settings = files.read(f"{folder}/config")
-    found = _WORK_TREE.search(settings.text[:_MAX_SETTINGS]) if isinstance(settings, FileText) else None
-    if found is None:
+    match = _WORK_TREE.search(settings.text[:_MAX_SETTINGS]) if isinstance(settings, FileText) else None
+    if match is None:
         return ""
-    named = found[1].strip('"')
+    named = match[1].strip('"')
     return named if named.startswith("/") else normpath(f"{folder}/{named}")
 
 

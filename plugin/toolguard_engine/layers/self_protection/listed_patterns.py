@@ -40,8 +40,10 @@ def included(run: ProgramRun, scene: CommandScene) -> list[PatternList]:
 
 def _lists(run: ProgramRun, roles: tuple[str, ...], scene: CommandScene) -> Iterator[PatternList]:
     known = [{word: role for role in roles for word in words.named(role)} for words in run.readings]
-    for number, (word, role) in enumerate({word: role for each in known for word, role in each.items()}.items()):
-        is_sure = number < MAX_LISTS and all(word in each for each in known)
+    for number, (word, role) in enumerate(
+        {word: role for known_roles in known for word, role in known_roles.items()}.items()
+    ):
+        is_sure = number < MAX_LISTS and all(word in known_roles for known_roles in known)
         text = _text(word, run, scene) if is_sure else None
         if text is None:
             yield PatternList(word.at, (), may_have_exceptions=True)

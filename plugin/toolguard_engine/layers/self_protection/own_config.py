@@ -51,8 +51,8 @@ def judged(run: ProgramRun, taken: tuple[ProgramRun, ...], scene: CommandScene) 
     """Why a program that names the config, and more than reads it, must not run unasked; empty if it may."""
     if run.name == "git" and _leaves_files(run):
         return ""
-    found = [each for each in _effects(run, scene) if _is_config(each, scene)]
-    kinds = {each.kind for each in found}
+    acts = [effect for effect in _effects(run, scene) if _is_config(effect, scene)]
+    kinds = {effect.kind for effect in acts}
     if not kinds.isdisjoint(_TAKES_AWAY) or taken:
         return FILES
     if kinds == {"permissions"}:

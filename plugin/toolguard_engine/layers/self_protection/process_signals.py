@@ -182,10 +182,10 @@ def _lists_ours(run: ProgramRun, scene: CommandScene) -> Aim:
 
 
 def _our_port(words: Iterable[str]) -> Aim:
-    found = [(int(match[1]), int(match[2] or match[1])) for word in words for match in _PORT.finditer(word)]
-    if any(first <= _DEFAULT_PORT <= last for first, last in found):
+    spans = [(int(match[1]), int(match[2] or match[1])) for word in words for match in _PORT.finditer(word)]
+    if any(first <= _DEFAULT_PORT <= last for first, last in spans):
         return Aim.US
-    near = any(first < _OUR_PORTS.stop and last >= _OUR_PORTS.start for first, last in found)
+    near = any(first < _OUR_PORTS.stop and last >= _OUR_PORTS.start for first, last in spans)
     return Aim.MAYBE_US if near else Aim.ELSEWHERE
 
 
@@ -218,7 +218,9 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
         if name in _CONTAINERS and _runs_inside(run):
             return Aim.ELSEWHERE
         return max((_is_service(word, name, scene.host) for word in rest), default=Aim.ELSEWHERE)
-    if any(_CGROUP.search(each.target) for each in run.redirects) or (name == "tee" and any(map(_CGROUP.search, rest))):
+    if any(_CGROUP.search(redirect.target) for redirect in run.redirects) or (
+        name == "tee" and any(map(_CGROUP.search, rest))
+    ):
         return Aim.MAYBE_US
     return Aim.ELSEWHERE
 
@@ -285,8 +287,8 @@ def _unknown_process(scene: CommandScene) -> Aim:
 
 def _number(text: str) -> int:
     """The process id that a text spells, with a minus if it is that of a group, or 0."""
-    found = _ID.fullmatch(text)
-    return int(found[1]) if found else 0
+    match = _ID.fullmatch(text)
+    return int(match[1]) if match else 0
 
 
 _ID = lazy_re.compile(r"-?0*(\d{1,12})")
@@ -353,10 +355,10 @@ def _fits_ours(pattern: str, *, exact: bool) -> Aim:
 
 def _by_code(code: SearchedCode, scene: CommandScene) -> Aim:
     """Signals sent by code: `os.kill(1234, 9)`."""
-    found = list(_CODE.finditer(code.text)) if code.has(_CODE) else []
-    if any(_aims_at_us(match[0], scene.host) for match in found):
+    matches = list(_CODE.finditer(code.text)) if code.has(_CODE) else []
+    if any(_aims_at_us(match[0], scene.host) for match in matches):
         return Aim.US
-    return Aim.MAYBE_US if found and _mentions_us(scene.text) else Aim.ELSEWHERE
+    return Aim.MAYBE_US if matches and _mentions_us(scene.text) else Aim.ELSEWHERE
 
 
 def _aims_at_us(text: str, host: Host) -> bool:

@@ -94,11 +94,11 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
         if _names_nothing(run, scene):
             continue
-        for found, is_named in _kinds(run, scene).items():
-            if text := _judged(run, found, scene):
-                is_sure = text not in (COPY, own_config.CHANGED) and not (found == "root" and _is_former_state(run, scene))
+        for place, is_named in _kinds(run, scene).items():
+            if text := _judged(run, place, scene):
+                is_sure = text not in (COPY, own_config.CHANGED) and not (place == "root" and _is_former_state(run, scene))
                 certain = is_named and is_sure
-                yield ProtectionFinding(text, certain, _cause(run, found, scene), _harmless(run, text, found))
+                yield ProtectionFinding(text, certain, _cause(run, place, scene), _harmless(run, text, place))
 
 
 def _is_former_state(run: ProgramRun, scene: CommandScene) -> bool:
@@ -107,17 +107,17 @@ def _is_former_state(run: ProgramRun, scene: CommandScene) -> bool:
     return bool(named) and all(is_former(base(path.rstrip("/")), scene.host) for path in named)
 
 
-def _harmless(run: ProgramRun, text: str, found: Place) -> Keeping | None:
+def _harmless(run: ProgramRun, text: str, place: Place) -> Keeping | None:
     """The whole state is more than what is kept from commands, and a person may want the config to change. What shows all
     that is in a folder may show credentials as well."""
     if text in (KEY, COPY):
         return "secrets" if text == KEY or run.name in _ARCHIVERS else "credentials"
-    return "files" if found == "guard" and text == FILES else None
+    return "files" if place == "guard" and text == FILES else None
 
 
-def _cause(run: ProgramRun, found: Place, scene: CommandScene) -> str:
+def _cause(run: ProgramRun, place: Place, scene: CommandScene) -> str:
     """The word by which it names a place."""
-    named = (path for path in _paths(run, scene) if found in (scene.place(path), scene.possible(path)))
+    named = (path for path in _paths(run, scene) if place in (scene.place(path), scene.possible(path)))
     return next(named, run.cwd or run.name)
 
 
@@ -126,7 +126,7 @@ def _names_nothing(run: ProgramRun, scene: CommandScene) -> bool:
     our names. Most programs of a long command are such."""
     if scene.is_among_ours or run.name in sqlite_shell.SHELLS or UNKNOWN in run.cwd:
         return False
-    words = [*run.argv, *[each.target for each in run.redirects], *[value for _, value in run.assigns]]
+    words = [*run.argv, *[redirect.target for redirect in run.redirects], *[value for _, value in run.assigns]]
     text = "\n".join(words)
     if may_lead_anywhere(text):
         return False
@@ -142,20 +142,22 @@ _OPEN_SIGN = lazy_re.compile(r"[~$*?\[{%\\\0]|\.\.|(?:\A|\n(?:-[A-Za-z]*)?|[^\w.
 """What a path has that may lead anywhere: it is absolute, goes up, or is not known."""
 
 
-def _judged(run: ProgramRun, found: Place, scene: CommandScene) -> str:
-    if found == "key" and not (_shows_no_content(run) and _keeps_names(run, scene)):
+def _judged(run: ProgramRun, place: Place, scene: CommandScene) -> str:
+    if place == "key" and not (_shows_no_content(run) and _keeps_names(run, scene)):
         return KEY
     taken = _taken(run, scene)
-    if found == "config":
-        changers = [each for each in (run, *taken) if not _only_reads(_without_other_targets(each, scene), scene)]
-        return own_config.judged(run, tuple(each for each in changers if each is not run), scene) if changers else ""
-    if found == "guard" and not all(_only_reads(each, scene) for each in (run, *taken)):
+    if place == "config":
+        changers = [program for program in (run, *taken) if not _only_reads(_without_other_targets(program, scene), scene)]
+        return (
+            own_config.judged(run, tuple(changer for changer in changers if changer is not run), scene) if changers else ""
+        )
+    if place == "guard" and not all(_only_reads(program, scene) for program in (run, *taken)):
         return FILES
-    if _reads_tree(run, found):
-        if found == "guard" or _names_secret(run, scene):
+    if _reads_tree(run, place):
+        if place == "guard" or _names_secret(run, scene):
             return KEY
         return "" if _seeks_fixed_text(run) and not _holds_chosen_secret(run, scene) else COPY
-    if found == "root" and (_changes_root(run, scene) or not all(_only_reads(each, scene) for each in taken)):
+    if place == "root" and (_changes_root(run, scene) or not all(_only_reads(program, scene) for program in taken)):
         return FILES
     return ""
 
@@ -176,8 +178,8 @@ def _names_secret(run: ProgramRun, scene: CommandScene) -> bool:
 
 def _without_other_targets(run: ProgramRun, scene: CommandScene) -> ProgramRun:
     """The program without its redirections to files that are none of ours."""
-    pieces = [piece for each in targets(run) for piece in (each, *_SPLIT.split(each)) if piece]
-    if not pieces or any(scene.place(each) or scene.possible(each) or each[0] == UNKNOWN for each in pieces):
+    pieces = [piece for target in targets(run) for piece in (target, *_SPLIT.split(target)) if piece]
+    if not pieces or any(scene.place(piece) or scene.possible(piece) or piece[0] == UNKNOWN for piece in pieces):
         return run
     return structs.replace(run, redirects=())
 
@@ -185,7 +187,7 @@ def _without_other_targets(run: ProgramRun, scene: CommandScene) -> ProgramRun:
 def _seeks_fixed_text(run: ProgramRun) -> bool:
     """Whether it prints only lines with a text that no random secret contains."""
     asked = content_searches.read(run)
-    return bool(asked) and not any(each.lax for each in asked)
+    return bool(asked) and not any(request.lax for request in asked)
 
 
 def _shows_no_content(run: ProgramRun) -> bool:
@@ -223,24 +225,26 @@ def _kinds(run: ProgramRun, scene: CommandScene) -> dict[Place, bool]:
     """
     paths = set(_paths(run, scene))
     remote = {word for word in run.argv[1:] if _REMOTE.fullmatch(word)} if _is_remote_copy(run) else set()
-    found: set[Place] = {scene.place(path) for path in paths}
+    places: set[Place] = {scene.place(path) for path in paths}
     if scene.is_all_over_ours:
-        found |= {scene.place_from(path, run) for path in paths if UNKNOWN not in path}
+        places |= {scene.place_from(path, run) for path in paths if UNKNOWN not in path}
     inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
     if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
-        found.add("guard")
+        places.add("guard")
     if (not scene.folder and not run.cwd) or UNKNOWN in run.cwd:
-        found |= {place_of(word, scene.host, ()) for word in run.argv if word in protected_paths.CONFIG_NAMES}
-    if (UNKNOWN in run.cwd or "root" in found) and not {"toolguard/key", *scene.protected.secret_names}.isdisjoint(run.argv):
-        found.add("key")
+        places |= {place_of(word, scene.host, ()) for word in run.argv if word in protected_paths.CONFIG_NAMES}
+    if (UNKNOWN in run.cwd or "root" in places) and not {"toolguard/key", *scene.protected.secret_names}.isdisjoint(
+        run.argv
+    ):
+        places.add("key")
     if run.name in sqlite_shell.SHELLS:
         walked = sqlite_shell.walked((*run.argv[1:], *texts(run)))
-        found |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
-    open_paths = {scene.possible(path) for path in paths} - found if not _FINDERS.intersection(run.via[-1:]) else set()
+        places |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
+    open_paths = {scene.possible(path) for path in paths} - places if not _FINDERS.intersection(run.via[-1:]) else set()
     for words in run.readings if remote else ():
         if (target := words.one("target")) in remote:
-            open_paths = {*open_paths, scene.place(target.partition(":")[2])} - found
-    return {place: place in found for place in (*found, *open_paths) if place}
+            open_paths = {*open_paths, scene.place(target.partition(":")[2])} - places
+    return {place: place in places for place in (*places, *open_paths) if place}
 
 
 def _is_remote_copy(run: ProgramRun) -> bool:
@@ -270,7 +274,7 @@ def _writes_elsewhere(words: CommandWords, scene: CommandScene) -> bool:
 def _paths(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
     words = [
         *(scene.own_words(run) if scene.is_wrapper(run) else _named(run)),
-        *(each.target for each in run.redirects if each.kind != "text"),
+        *(redirect.target for redirect in run.redirects if redirect.kind != "text"),
         *(value for _, value in run.assigns),
     ]
     coded = is_interpreter(run.name)
@@ -339,17 +343,17 @@ def _find_changes(run: ProgramRun, scene: CommandScene) -> bool:
     return any(word in _FIND_RUNS for word in run.argv) and not (runs and all(_only_reads(other, scene) for other in runs))
 
 
-def _reads_tree(run: ProgramRun, found: Place) -> bool:
+def _reads_tree(run: ProgramRun, place: Place) -> bool:
     """Whether it prints or copies the contents of every file in a folder."""
     if run.name in _DEEP_SEARCHERS:
         return True
     if run.name.endswith("grep"):
         return any(content_searches.is_deep(run, words) for words in run.readings or (run.words,))
     if run.name == "diff":
-        return not run.words.trait("tells-names") and (found == "root" or run.words.recursive)
+        return not run.words.trait("tells-names") and (place == "root" or run.words.recursive)
     if run.name in _CONTAINERS:
-        return found == "root" and not _STARTS.isdisjoint(run.argv[1:4])
-    return found == "root" and (run.name in _ARCHIVERS or run.name in sqlite_shell.SHELLS)
+        return place == "root" and not _STARTS.isdisjoint(run.argv[1:4])
+    return place == "root" and (run.name in _ARCHIVERS or run.name in sqlite_shell.SHELLS)
 
 
 def _changes_root(run: ProgramRun, scene: CommandScene) -> bool:

@@ -10,5 +10,5 @@ def module(run: ProgramRun) -> tuple[str, ...]:
     """The module with its words; empty if the program runs none, or is no such interpreter."""
     if "py" not in run.name:
         return ()
-    given = next((each for words in option_parser.readings("python", run.argv) for each in words.values("-m")), None)
+    given = next((word for words in option_parser.readings("python", run.argv) for word in words.values("-m")), None)
     return (given.text, *run.argv[given.at + 1 :]) if given is not None else ()

@@ -56,7 +56,7 @@ def findings(commands: tuple[Reading, ...], host: Host, folder: str, texts: Text
 def _named(reading: Reading) -> list[tuple[ProgramRun, list[str]]]:
     """The programs that read lists, with these."""
     may_read = (run for run in reading.runs if run.given or run.via or run.name in _BY_INPUT or run.moves_files)
-    return [(run, found) for run in may_read if (found := list(dict.fromkeys(_lists(run))))]
+    return [(run, lists) for run in may_read if (lists := list(dict.fromkeys(_lists(run))))]
 
 
 def _lists(run: ProgramRun) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _lists(run: ProgramRun) -> Iterator[str]:
     named = [word.text.removeprefix("@") for words in run.readings if _takes_files(words) for word in words.named("names")]
     yield from (word for word in named if word != "-")
     if run.name in _BY_INPUT or "-" in named or any(words.trait("names-stdin") for words in run.readings):
-        yield from (each.target for each in run.redirects if each.kind == "read" and each.fd in ("", "0"))
+        yield from (redirect.target for redirect in run.redirects if redirect.kind == "read" and redirect.fd in ("", "0"))
         yield from run.stdin.files if run.stdin is not None else ()
     if run.name == "xargs":
         yield from (value.text for value in run.words.values("--arg-file"))
@@ -83,15 +83,17 @@ def _takes_files(words: CommandWords) -> bool:
 def _of_lists(run: ProgramRun, lists: list[str], scene: CommandScene, texts: Texts) -> Iterator[ProtectionFinding]:
     known = secrets(scene)
     pattern = _of_names(frozenset(part for key in known for part in key))
-    paths = (resolved(each, scene.host, scene.here(run)) for each in lists if UNKNOWN not in each)
-    found = list(islice((name for path in paths for text in texts(path) for name in _names(text, pattern)), MAX_PATHS + 1))
-    for folder in _folders(run, scene) if found else ():
-        for path in dict.fromkeys(resolved(name, scene.host, folder) for name in found[:MAX_PATHS]):
+    paths = (resolved(file, scene.host, scene.here(run)) for file in lists if UNKNOWN not in file)
+    paths_named = list(
+        islice((name for path in paths for text in texts(path) for name in _names(text, pattern)), MAX_PATHS + 1)
+    )
+    for folder in _folders(run, scene) if paths_named else ():
+        for path in dict.fromkeys(resolved(name, scene.host, folder) for name in paths_named[:MAX_PATHS]):
             if place_of(path, scene.host, ("/",)) == "key":
                 yield of_secret(KEY, certain=any(map(_takes_files, run.readings)))
             elif _takes_folders(run) and any(lies_below(key, path) for key in known):
                 yield of_secret(KEY, certain=False)
-    if len(found) > MAX_PATHS:
+    if len(paths_named) > MAX_PATHS:
         yield of_secret(KEY, certain=False)
 
 
@@ -119,4 +121,4 @@ def _folders(run: ProgramRun, scene: CommandScene) -> list[str]:
     """The folders that a name may be relative to."""
     here = scene.here(run)
     named = [word.text for words in run.readings for word in words.named("folder", "source") if UNKNOWN not in word.text]
-    return list(dict.fromkeys([here, *(resolved(each, scene.host, here) for each in named[:MAX_FOLDERS])]))
+    return list(dict.fromkeys([here, *(resolved(name, scene.host, here) for name in named[:MAX_FOLDERS])]))

@@ -28,7 +28,7 @@ MAX_CHANGES = 8
 
 def entered(runs: Iterable[ProgramRun], host: Host, start: str) -> list[str]:
     """The folders that code changes to (`os.chdir("..")`), one after the other; what it may be if not each is known."""
-    found: list[str] = []
+    folders: list[str] = []
     for run in runs:
         code = "\n".join((*run.argv[1:], *texts(run)))
         if not any(word in code for word in _CHANGES):
@@ -37,10 +37,10 @@ def entered(runs: Iterable[ProgramRun], host: Host, start: str) -> list[str]:
         named = _CHANGES_FOLDER.findall(code)[:MAX_CHANGES]
         for folder in named:
             here = resolved(folder, host, here)
-            found.append(here)
+            folders.append(here)
         if sum(map(code.count, _CHANGES)) > len(named):
-            found += [start.rpartition("/")[0], *below(start)]
-    return found
+            folders += [start.rpartition("/")[0], *below(start)]
+    return folders
 
 
 def below(folder: str) -> list[str]:
@@ -175,14 +175,14 @@ def hands_on(run: ProgramRun) -> bool:
 
 def targets(run: ProgramRun) -> list[str]:
     """Files that a program's output is redirected to."""
-    return [each.target for each in run.redirects if each.kind in _WRITING]
+    return [redirect.target for redirect in run.redirects if redirect.kind in _WRITING]
 
 
 def sources(run: ProgramRun) -> list[str]:
     """Files whose contents reach a program's input or arguments."""
     feeds = (run.stdin, *(feed for _, feed in run.given))
     return [
-        *(each.target for each in run.redirects if each.kind == "read"),
+        *(redirect.target for redirect in run.redirects if redirect.kind == "read"),
         *(path for feed in feeds if feed is not None for path in feed.files),
     ]
 
@@ -194,9 +194,9 @@ def _ends_in(word: str, names: set[str]) -> bool:
 
 def texts(run: ProgramRun) -> Iterator[str]:
     """Here-documents and other known input of a program."""
-    for each in run.redirects:
-        if each.kind == "text":
-            yield each.target
+    for redirect in run.redirects:
+        if redirect.kind == "text":
+            yield redirect.target
     if run.stdin is not None and run.stdin.text:
         yield run.stdin.text
 
@@ -293,11 +293,11 @@ class CommandScene(Struct, frozen=True, dict=True):
     @cached_property
     def _entered(self) -> tuple[str, ...]:
         moves = dict.fromkeys(run.cwd for run in self.runs if run.cwd and UNKNOWN not in run.cwd)
-        found = dict.fromkeys([self.start, *(resolved(cwd, self.host, self.start) for cwd in moves)])
+        folders = dict.fromkeys([self.start, *(resolved(cwd, self.host, self.start) for cwd in moves)])
         if any(UNKNOWN in run.cwd for run in self.runs):
-            found |= dict.fromkeys(below(self.start))
-        found |= dict.fromkeys(entered(self.runs, self.host, self.start))
-        return tuple(sorted(found, key=lambda path: not self._is_among_ours(path)))
+            folders |= dict.fromkeys(below(self.start))
+        folders |= dict.fromkeys(entered(self.runs, self.host, self.start))
+        return tuple(sorted(folders, key=lambda path: not self._is_among_ours(path)))
 
     def _is_among_ours(self, folder: str) -> bool:
         return bool(holds_ours(folder, self.host, "/") or place_of(folder, self.host, ("/",)))
@@ -359,10 +359,10 @@ class CommandScene(Struct, frozen=True, dict=True):
 
     @cached_property
     def pipelines(self) -> dict[int, list[ProgramRun]]:
-        found: dict[int, list[ProgramRun]] = {}
+        by_pipeline: dict[int, list[ProgramRun]] = {}
         for run in self.runs:
-            found.setdefault(run.pipeline, []).append(run)
-        return found
+            by_pipeline.setdefault(run.pipeline, []).append(run)
+        return by_pipeline
 
     @cached_property
     def positions(self) -> dict[int, int]:
@@ -382,16 +382,16 @@ class CommandScene(Struct, frozen=True, dict=True):
     @cached_property
     def descriptors(self) -> dict[str, list[str]]:
         """Files that this command opens, by descriptor: `exec 3< x`."""
-        found: dict[str, list[str]] = {}
+        by_descriptor: dict[str, list[str]] = {}
         for run in self.runs:
-            for each in run.redirects:
-                if each.fd.isdecimal() and each.kind != "text":
-                    found.setdefault(each.fd, []).append(each.target)
-        return found
+            for redirect in run.redirects:
+                if redirect.fd.isdecimal() and redirect.kind != "text":
+                    by_descriptor.setdefault(redirect.fd, []).append(redirect.target)
+        return by_descriptor
 
     def is_read_later(self, run: ProgramRun) -> bool:
         """Whether another program of this command names or reads a file that it writes: `find > l; tar -T l`."""
-        printed = (each.value.text for each in run.words.given if "writes" in each.entry.traits)
+        printed = (option.value.text for option in run.words.given if "writes" in option.entry.traits)
         written = {base(target) for target in (*targets(run), *printed)} - _NOWHERE
         return bool(written) and any(
             other is not run and any(_ends_in(word, written) for word in (*other.argv[1:], *sources(other)))
@@ -411,11 +411,11 @@ class CommandScene(Struct, frozen=True, dict=True):
     @cached_property
     def _wrapped(self) -> dict[str, dict[int, set[tuple[str, ...]]]]:
         """The words of separately judged programs, by the wrapper that starts them and the number of words."""
-        found: dict[str, dict[int, set[tuple[str, ...]]]] = {}
+        wrapped: dict[str, dict[int, set[tuple[str, ...]]]] = {}
         for run in self.apart:
             if run.via:
-                found.setdefault(run.via[-1], {}).setdefault(len(run.argv), set()).add(run.argv)
-        return found
+                wrapped.setdefault(run.via[-1], {}).setdefault(len(run.argv), set()).add(run.argv)
+        return wrapped
 
     @cached_property
     def codes(self) -> tuple[tuple[str, SearchedCode], ...]:
@@ -427,11 +427,11 @@ class CommandScene(Struct, frozen=True, dict=True):
         if not any(running):
             return
         named = {word for run, runs in zip(self.runs, running, strict=True) if runs for word in run.argv[1:]}
-        found: dict[tuple[str, str], None] = {}
+        read: dict[tuple[str, str], None] = {}
         for run, runs in zip(self.runs, running, strict=True):
             if runs or not named.isdisjoint(targets(run)) or (run.name == "tee" and not named.isdisjoint(run.argv[1:])):
-                found[run.name, code_of(run)] = None
-        codes = list(found)
+                read[run.name, code_of(run)] = None
+        codes = list(read)
         yield from codes[:MAX_CODES]
         if len(codes) > MAX_CODES:
             yield "", "\n".join(code for _, code in codes[MAX_CODES:])[: 4 * MAX_CODE]

@@ -49,16 +49,16 @@ class SearchedCode:
 
     def all(self, question: Hashable, find: Callable[[str], frozenset[T]]) -> frozenset[T]:
         """What a function finds in the code and in what is behind it. `question`: all that its result depends on besides."""
-        found = self._found(question, find)
-        return found if self._also is None else found | self._also.all(question, find)
+        answer = self._found(question, find)
+        return answer if self._also is None else answer | self._also.all(question, find)
 
     def _found(self, question: Hashable, find: Callable[[str], T]) -> T:
         if question in self._known:
             return self._known[question]  # type: ignore[no-any-return]
-        found = find(self._form(self.code))
+        answer = find(self._form(self.code))
         if len(self._known) < MAX_ANSWERS:
-            self._known[question] = found
-        return found
+            self._known[question] = answer
+        return answer
 
 
 def _has(pattern: re.Pattern[str], text: str) -> bool:

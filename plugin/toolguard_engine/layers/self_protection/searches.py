@@ -64,8 +64,8 @@ _CLAW = lazy_re.compile(r"toolguard|claw", re.IGNORECASE)
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
-        if found := _searched(run, scene):
-            yield found
+        if finding := _searched(run, scene):
+            yield finding
 
 
 def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
@@ -107,7 +107,7 @@ def _compared(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
 
 def _grepped(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """A content search: lines of a secret that it may print, and what is done with the files that it lists."""
-    return strongest(found for asked in content_searches.read(run) if (found := _by_request(asked, run, scene)))
+    return strongest(finding for asked in content_searches.read(run) if (finding := _by_request(asked, run, scene)))
 
 
 def _by_request(asked: SearchRequest, run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
@@ -145,8 +145,8 @@ def _by_find(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
 def _name(pattern: str, scene: CommandScene) -> str:
     """A pattern's glob over names; `*` if a path pattern matches a secret under any name."""
     name = base(pattern)
-    found = [key for key in secrets(scene) if name != pattern and fnmatchcase("/" + "/".join(key).lower(), pattern)]
-    return "*" if found and not all(fnmatchcase(key[-1].lower(), name) for key in found) else name
+    keys = [key for key in secrets(scene) if name != pattern and fnmatchcase("/" + "/".join(key).lower(), pattern)]
+    return "*" if keys and not all(fnmatchcase(key[-1].lower(), name) for key in keys) else name
 
 
 def _rules_out(rest: tuple[str, ...], start: str, named: str, scene: CommandScene) -> bool:
@@ -201,7 +201,7 @@ def _by_fd(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
 
 def _fd(words: CommandWords) -> tuple[list[str], tuple[str, ...]]:
     """The patterns of `fd`, as globs over names, and its starting folders."""
-    end = next((each.word for each in words.given if "acts" in each.entry.traits), None)
+    end = next((option.word for option in words.given if "acts" in option.entry.traits), None)
     own = [word.text for word in words.operands if end is None or word.at < end]
     ending = next((value.text for value in words.values("--extension")), "").lstrip(".").lower()
     return [_loosely("".join(own[:1])) + (f".{ending}" if ending else "")], tuple(own[1:])
@@ -255,7 +255,7 @@ def _reads(run: ProgramRun) -> bool:
     if run.name in _NO_CONTENT:
         return False
     asked = content_searches.read(run) if run.name in SEARCHERS else []
-    return not asked or any(each.lax and not each.names_only for each in asked)
+    return not asked or any(request.lax and not request.names_only for request in asked)
 
 
 def _is_narrowed(run: ProgramRun, scene: CommandScene) -> bool:
@@ -264,7 +264,7 @@ def _is_narrowed(run: ProgramRun, scene: CommandScene) -> bool:
     for other in scene.pipelines[run.pipeline]:
         if other.name in SEARCHERS and not any(UNKNOWN in word for word in other.argv):
             asked = content_searches.read(other)
-            if asked and all(not each.inverted and each.patterns and each.passes_by(paths) for each in asked):
+            if asked and all(not request.inverted and request.patterns and request.passes_by(paths) for request in asked):
                 return True
     return False
 

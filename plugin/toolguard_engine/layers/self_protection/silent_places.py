@@ -48,7 +48,9 @@ def build() -> dict[str, Any]:
         "metrics": {"path": MetricsConfig().db_path, "ends": list(metrics_path.ENDS), "secrets": list(metrics_path.SECRETS)},
         "programs": sorted(PROGRAMS),
         "controlTools": sorted(CONTROL_TOOLS),
-        "repairs": [_repair(each) for each in repair_catalogue.load().repairs if each.kind == "cut" and each.at != "both"],
+        "repairs": [
+            _repair(repair) for repair in repair_catalogue.load().repairs if repair.kind == "cut" and repair.at != "both"
+        ],
         "includes": {"files": limits.CONFIG_FILES, "bytes": limits.CONFIG_BYTES},
     }
 

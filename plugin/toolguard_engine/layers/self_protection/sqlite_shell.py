@@ -28,7 +28,7 @@ _MAX_NAMED = 200
 
 def only_reads(words: CommandWords) -> bool:
     """Whether there are two operands, a file and a query, and only harmless options."""
-    if words.unknown or not all("harmless" in each.entry.traits for each in words.given) or len(words.operands) != 2:  # noqa: PLR2004
+    if words.unknown or not all("harmless" in option.entry.traits for option in words.given) or len(words.operands) != 2:  # noqa: PLR2004
         return False
     query = words.texts[1]
     return _QUERY.fullmatch(query) is not None and not _FILES.search(query)
@@ -43,8 +43,8 @@ def opened(texts: Iterable[str]) -> Iterator[str]:
     """Names in queries that may be files which the shell opens."""
     for text in texts:
         if opens(text):
-            found = _NAMED.finditer(_JOINS.sub("", text))
-            yield from (match[1] or match[2] or match[3] for match, _ in zip(found, range(_MAX_NAMED), strict=False))
+            matches = _NAMED.finditer(_JOINS.sub("", text))
+            yield from (match[1] or match[2] or match[3] for match, _ in zip(matches, range(_MAX_NAMED), strict=False))
 
 
 def walked(texts: Iterable[str]) -> Iterator[str]:

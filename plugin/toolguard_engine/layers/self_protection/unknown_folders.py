@@ -23,16 +23,16 @@ class UnknownFolders:
 
     def of_run(self, run: ProgramRun) -> list[str]:
         """The folder that it runs in, and those that may be if unknown words of `cd` are empty."""
-        found = [self._scene.here(run)]
+        folders = [self._scene.here(run)]
         if run.via[-1:] == ("find",):
-            found += self._searched
+            folders += self._searched
         if UNKNOWN not in run.cwd:
-            return found
+            return folders
         is_read = self._enters_any and run.name not in UNDECIDED
         words = [*self._entered, *(["~", self._scene.protected.state] if is_read else [])]
         if run.cwd.strip(UNKNOWN):
             words = [run.cwd] if words or run.name not in UNDECIDED else []
-        return found + [self._resolved(word.replace(UNKNOWN, "") or "~") for word in words[:MAX_FOLDERS]]
+        return folders + [self._resolved(word.replace(UNKNOWN, "") or "~") for word in words[:MAX_FOLDERS]]
 
     def may_be_any(self, folder: str, run: ProgramRun) -> bool:
         """Whether a folder of which nothing is known may be one above a protected place: the root, if variables that were
@@ -80,7 +80,7 @@ def _tells(run: ProgramRun) -> bool:
     """Whether what it prints, or reads into variables, may be any text: of a file, of code, of another machine."""
     if run.name in _READ:
         fed = run.stdin is not None and bool(run.stdin.files)
-        return fed or any(each.kind == "read" for each in run.redirects)
+        return fed or any(redirect.kind == "read" for redirect in run.redirects)
     if run.name == "xargs" and run.words.has("--arg-file"):
         return True
     if run.name in _LIST or not (run.piped or "$()" in run.via):

@@ -16,20 +16,20 @@ __all__ = ["DriftStep", "count", "judge"]
 
 def judge(seen: Seen, step: DriftStep, limits: DriftConfig, who: str) -> list[Signal]:
     """What is wrong with how `who` (like `agent main`) goes on, with this call as its next one."""
-    found = []
+    signals = []
     if step.rank and (reason := escalation.judge(seen, step, limits.escalating_access, who)):
-        found.append((escalation.CODE, reason))
+        signals.append((escalation.CODE, reason))
     if step.outward and (reason := outward.judge(seen, limits.outward_calls, who)):
-        found.append((outward.CODE, reason))
+        signals.append((outward.CODE, reason))
     if step.resources and (reason := resource.judge(seen, step, limits.same_resource, who)):
-        found.append((resource.CODE, reason))
+        signals.append((resource.CODE, reason))
     if reason := cautioned.judge(seen, limits.warnings, who):
-        found.append((cautioned.CODE, reason))
+        signals.append((cautioned.CODE, reason))
     if reason := alone.judge(seen, step, limits.minutes_alone, who):
-        found.append((alone.CODE, reason))
+        signals.append((alone.CODE, reason))
     if reason := speed.judge(seen, step, limits.calls_per_minute, who):
-        found.append((speed.CODE, reason))
-    return [Signal(code, f"{reason[0].upper()}{reason[1:]}") for code, reason in found]
+        signals.append((speed.CODE, reason))
+    return [Signal(code, f"{reason[0].upper()}{reason[1:]}") for code, reason in signals]
 
 
 def count(seen: Seen, step: DriftStep) -> None:

@@ -29,8 +29,8 @@ _HOSTS = frozenset(["fetch", "send", "http", "copy-out", "copy-in", "transfer", 
 def resources(effects: tuple[Effect, ...]) -> tuple[tuple[int, str], ...]:
     """Digest and name of what these effects are about, each once; of the first `MAX_OF_CALL` effects."""
     names = [name for effect in effects[:MAX_OF_CALL] if (name := _name(effect))]
-    found = [(crc32(name.encode("utf-8", "surrogatepass")), name) for name in names]
-    return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
+    hashes = [(crc32(name.encode("utf-8", "surrogatepass")), name) for name in names]
+    return tuple(dict.fromkeys(hashes)) if len(hashes) > 1 else tuple(hashes)
 
 
 def _name(effect: Effect) -> str:
