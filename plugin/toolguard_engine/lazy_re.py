@@ -62,8 +62,8 @@ def compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:  # noqa: A00
 def unused() -> Iterator[None]:
     """Compiles those that were never used, one at each step. Then the modules hold the compiled patterns themselves: using
     one takes 0.1 microseconds less."""
-    for each in list(_waiting.values()):
-        _ = each.compiled
+    for pattern in list(_waiting.values()):
+        _ = pattern.compiled
         yield
     for name, module in list(sys.modules.items()):
         if name.startswith("toolguard_"):
@@ -75,5 +75,5 @@ def _put_in_place(names: dict[Any, Any]) -> None:
     for name, value in list(names.items()):
         if isinstance(value, LazyPattern):
             names[name] = value.compiled
-        elif type(value) is dict and any(isinstance(each, LazyPattern) for each in value.values()):
+        elif type(value) is dict and any(isinstance(item, LazyPattern) for item in value.values()):
             _put_in_place(value)

@@ -29,16 +29,16 @@ _MOVED = lazy_re.compile(r"^\*\*\* Update File:([^\n]{1,1000})\n\*\*\* Move to:(
 
 def arriving(reading: CallReading) -> list[MadeFile]:
     """Yields the files in no particular order; paths may have wildcards or `UNKNOWN` in them."""
-    found = [each for each in possible_changes(reading) if each.path and each.kind != "removed"]
-    shown = {(each.path, each.text) for each in found}
+    files = [change for change in possible_changes(reading) if change.path and change.kind != "removed"]
+    shown = {(file.path, file.text) for file in files}
     more = (
-        each
-        for each in (_of_commands(reading) if reading.commands else ())
-        if each.text is None or (each.path, each.text[:MAX_EXPECTED_TEXT]) not in shown
+        command
+        for command in (_of_commands(reading) if reading.commands else ())
+        if command.text is None or (command.path, command.text[:MAX_EXPECTED_TEXT]) not in shown
     )
-    found += islice(more, MAX_ARRIVING)
-    found += islice(_of_tool(reading), MAX_ARRIVING)
-    return list(dict.fromkeys(found))[:MAX_ARRIVING]
+    files += islice(more, MAX_ARRIVING)
+    files += islice(_of_tool(reading), MAX_ARRIVING)
+    return list(dict.fromkeys(files))[:MAX_ARRIVING]
 
 
 def _of_commands(reading: CallReading) -> Iterator[MadeFile]:
@@ -67,8 +67,8 @@ def _of_tool(reading: CallReading) -> Iterator[MadeFile]:
     where = reading.where
     if reading.tool in _PATCHES:
         text = str(reading.params.get("input") or reading.params.get("patch") or "")[: 4 * MAX_TEXT]
-        for found in _MOVED.finditer(text):
-            yield MadeFile("copied", normal(found[2].strip(), where), normal(found[1].strip(), where))
+        for match in _MOVED.finditer(text):
+            yield MadeFile("copied", normal(match[2].strip(), where), normal(match[1].strip(), where))
     elif reading.tool not in tools.DESCRIBED:
         named = list(dict.fromkeys(text for text in tool_values.path_texts(reading.params) if text and "\n" not in text))
         paths = [normal(text, where) for text in named]

@@ -29,16 +29,16 @@ def of_program(program: ProgramRun) -> tuple[SettingEdit, ...] | None:
 
 def changed(config: KnownConfig, steps: Iterable[tuple[SettingEdit, ...]]) -> list[tuple[ChangedSetting, ...]] | None:
     """The settings that differ after each step from what was there before it. None if that is not known."""
-    found: list[tuple[ChangedSetting, ...]] = []
+    changes: list[tuple[ChangedSetting, ...]] = []
     before = config.current()
     for edits in steps:
         after = setting_edits.applied(before, edits) if before is not None else None
         differing = differences(before, after) if after is not None else setting_edits.unseen(edits)
         if differing is None:
             return None
-        found.append(differing)
+        changes.append(differing)
         before = after
-    return found
+    return changes
 
 
 def of_commands(readings: tuple[Reading, ...], commands: tuple[str, ...], config: KnownConfig) -> ConfigChange | None:
@@ -51,23 +51,23 @@ def of_commands(readings: tuple[Reading, ...], commands: tuple[str, ...], config
     if found is None:
         return None
     by_program = tuple(zip([program for program, _ in known], found, strict=True))
-    return ConfigChange(tuple(each for changes in found for each in changes), asked=by_program)
+    return ConfigChange(tuple(change for changes in found for change in changes), asked=by_program)
 
 
 def of_tool(tool: str, params: dict[str, Any], config: KnownConfig) -> ConfigChange | None:
     """What a call of one of the gateway's tools changes; None if that is nothing, or not known."""
     edits = setting_edits.of_tool(tool, params)
-    found = changed(config, [edits]) if edits is not None else None
-    return ConfigChange(found[0], asked=((None, found[0]),)) if found is not None else None
+    changes = changed(config, [edits]) if edits is not None else None
+    return ConfigChange(changes[0], asked=((None, changes[0]),)) if changes is not None else None
 
 
 def as_settings(
-    found: tuple[tuple[Effect, ...], ...], asked: tuple[tuple[ProgramRun | None, tuple[ChangedSetting, ...]], ...]
+    acts: tuple[tuple[Effect, ...], ...], asked: tuple[tuple[ProgramRun | None, tuple[ChangedSetting, ...]], ...]
 ) -> tuple[tuple[Effect, ...], ...]:
     """Effects in which what the gateway is asked for is shown setting by setting."""
-    lists = list(found)
+    lists = list(acts)
     for program, settings in asked:
-        at = next((at for at, effects in enumerate(lists) if any(each.program is program for each in effects)), 0)
+        at = next((at for at, effects in enumerate(lists) if any(effect.program is program for effect in effects)), 0)
         lists[at] = shown(lists[at], settings, program)
     return tuple(lists)
 
@@ -79,14 +79,14 @@ def shown(
     begins = _VERBS if program is not None else _ACTIONS
     kept: list[Effect] = []
     verb, named = "", frozenset[str]()
-    for each in effects:
-        if each.kind == "gateway" and each.program is program and each.target.startswith(begins):
-            verb = verb or next(start for start in begins if each.target.startswith(start))
-            named |= each.flags - EFFECTS
+    for effect in effects:
+        if effect.kind == "gateway" and effect.program is program and effect.target.startswith(begins):
+            verb = verb or next(start for start in begins if effect.target.startswith(start))
+            named |= effect.flags - EFFECTS
         else:
-            kept.append(each)
-    more = (each for each in settings[:MAX_SHOWN] if each.effect.effect not in (*PASSING, "guard"))
-    return (*kept, *(_shown(each, verb.removesuffix(" config."), program, named) for each in more))
+            kept.append(effect)
+    more = (setting for setting in settings[:MAX_SHOWN] if setting.effect.effect not in (*PASSING, "guard"))
+    return (*kept, *(_shown(change, verb.removesuffix(" config."), program, named) for change in more))
 
 
 def _shown(setting: ChangedSetting, verb: str, program: ProgramRun | None, named: frozenset[str]) -> Effect:

@@ -49,12 +49,12 @@ _MAX_PROGRAM = 100
 
 def _spelled(names: str) -> frozenset[str]:
     """`request id` as `requestId`, `RequestId`, `request_id`, `request-id`, `requestid`, `_requestId`, ..."""
-    found = set()
+    spellings = set()
     for words in (name.split() for name in names.replace("\n", " ").split(",")):
         capitals = [word.title() for word in words]
         forms = ("".join([words[0], *capitals[1:]]), "".join(capitals), "_".join(words), "-".join(words), "".join(words))
-        found |= {dash + form for dash, form in product(("", "_"), forms)}
-    return frozenset(found)
+        spellings |= {dash + form for dash, form in product(("", "_"), forms)}
+    return frozenset(spellings)
 
 
 VOLATILE = _spelled(_VOLATILE_NAMES)

@@ -69,43 +69,43 @@ def of_params(tool: str, params: dict[str, Any]) -> tuple[list[str], bool]:
     """
     if tool in call_texts.EXEC_TOOLS:
         return [], True
-    found = list(call_texts.paths(tool, params))
+    paths = list(call_texts.paths(tool, params))
     for name in _VALUED.get(tool, ()):
         value = params.get(name)
-        found += [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)][:MAX_VALUES]
+        paths += [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)][:MAX_VALUES]
     if tool in tools.DESCRIBED:
-        return found, True
+        return paths, True
     texts, all_seen = _all_texts(params)
     for text in texts:
         parts = (part.strip() for part in _LISTED.split(text[:MAX_TEXT]))
-        found += [part for part in (text, *parts) if _ABSOLUTE.match(part)]
-    return list(dict.fromkeys(found)), all_seen
+        paths += [part for part in (text, *parts) if _ABSOLUTE.match(part)]
+    return list(dict.fromkeys(paths)), all_seen
 
 
 def all_values(roots: list[Any]) -> tuple[list[Any], bool]:
     """These values and everything in them, at most `MAX_VALUES`, and whether that is all."""
-    found: list[Any] = []
+    values: list[Any] = []
     waiting = list(roots)
-    while waiting and len(found) < MAX_VALUES:
+    while waiting and len(values) < MAX_VALUES:
         value = waiting.pop()
-        found.append(value)
+        values.append(value)
         if isinstance(value, dict):
             waiting += list(value.values())[: MAX_VALUES + 1]
         elif isinstance(value, list):
             waiting += value[: MAX_VALUES + 1]
-    return found, not waiting
+    return values, not waiting
 
 
 def _all_texts(params: dict[str, Any]) -> tuple[list[str], bool]:
     """All texts in the parameters, including keys, and whether that is all."""
-    found: list[str] = []
+    texts: list[str] = []
     values, all_seen = all_values([params])
     for value in values:
         if isinstance(value, dict):
-            found += [name for name in list(value)[:MAX_VALUES] if isinstance(name, str)]
+            texts += [name for name in list(value)[:MAX_VALUES] if isinstance(name, str)]
         elif isinstance(value, str):
-            found.append(value)
-    return found, all_seen
+            texts.append(value)
+    return texts, all_seen
 
 
 def of_effects(effects: Iterable[Effect]) -> Iterator[Named]:

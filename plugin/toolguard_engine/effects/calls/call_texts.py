@@ -37,11 +37,11 @@ def commands(tool: str, params: Any) -> tuple[str, ...]:
 
 def paths(tool: str, params: dict[str, Any]) -> tuple[str, ...]:
     """The files that a file tool names."""
-    found = list(tool_values.path_texts(params, _MAX_NESTED, _MAX_VALUES))
+    files = list(tool_values.path_texts(params, _MAX_NESTED, _MAX_VALUES))
     if tool == "apply_patch":
         text = params.get("input") or params.get("patch")
-        found += [path.strip() for path in _PATCHED_FILE.findall(text)] if isinstance(text, str) else []
-    return tuple(dict.fromkeys(found))
+        files += [path.strip() for path in _PATCHED_FILE.findall(text)] if isinstance(text, str) else []
+    return tuple(dict.fromkeys(files))
 
 
 def _executed(params: dict[str, Any]) -> str:

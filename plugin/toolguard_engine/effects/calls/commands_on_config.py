@@ -87,25 +87,29 @@ def _of_files(
     commands: tuple[str, ...],
 ) -> ConfigChange | None:
     """What programs make of the file, besides what they ask the gateway for."""
-    if not any(each.kind in CHANGING and config.may_be(each.target) for found in effects for each in found):
+    if not any(
+        other_effect.kind in CHANGING and config.may_be(other_effect.target) for effect in effects for other_effect in effect
+    ):
         return None
     if sum(len(reading.runs) for reading in readings) > MAX_PROGRAMS:
         return NOT_WORKED_OUT
-    found: list[ConfigChange] = []
+    asked: list[ConfigChange] = []
     evaluated: set[int] = set()
     for reading, done in zip(readings, effects, strict=True):
         trace = _Trace(reading, done, config, where)
-        found += trace.results()
+        asked += trace.results()
         evaluated |= trace.evaluated
-    if not found:
+    if not asked:
         return None
-    if broken := next((each for each in found if each.broken), None):
+    if broken := next((change for change in asked if change.broken), None):
         return broken
-    if any(each.settings is None for each in found) or not _is_plain(readings, commands, evaluated, config):
-        guards = [change for each in found for change in each.settings or () if change.effect.effect == "guard"]
+    if any(change.settings is None for change in asked) or not _is_plain(readings, commands, evaluated, config):
+        guards = [
+            change for setting_change in asked for change in setting_change.settings or () if change.effect.effect == "guard"
+        ]
         return ConfigChange(tuple(guards)) if guards else NOT_WORKED_OUT
-    changes = (change for each in found for change in each.settings or ())
-    return ConfigChange(tuple({(each.path, each.shown): each for each in changes}.values()))
+    changes = (change for setting_change in asked for change in setting_change.settings or ())
+    return ConfigChange(tuple({(change.path, change.shown): change for change in changes}.values()))
 
 
 _STEPS = frozenset({"jq", "mv", "cp", "cat", "sponge", "mktemp", "cd"})
@@ -148,8 +152,8 @@ def _copies_to_file(program: ProgramRun, config: KnownConfig) -> bool:
 
 def _unquoted(text: str, runs: list[ProgramRun]) -> str:
     """A command without its quoted texts, and without its here-documents, which are whole lines."""
-    texts = (each.target for program in runs for each in program.redirects if each.kind == "text")
-    for given in (each for each in texts if each.endswith("\n")):
+    texts = (redirect.target for program in runs for redirect in program.redirects if redirect.kind == "text")
+    for given in (piece for piece in texts if piece.endswith("\n")):
         text = text.replace(f"\n{given}", "\n", 1)
     return _QUOTED.sub("", text)
 
@@ -160,13 +164,13 @@ def _is_python(program: ProgramRun) -> bool:
 
 def _own_runs(reading: Reading, evaluated: set[int]) -> list[ProgramRun]:
     """The programs without those that stand for what a script does that is followed to the end."""
-    found: list[ProgramRun] = []
+    programs: list[ProgramRun] = []
     is_followed = False
     for program in reading.runs:
         if not (is_followed and program.via and _is_python_name(program.via[-1])):
-            found.append(program)
+            programs.append(program)
             is_followed = id(program) in evaluated if _is_python(program) else is_followed
-    return found
+    return programs
 
 
 def _is_python_name(name: str) -> bool:
@@ -192,12 +196,14 @@ def _only_assigns(program: ProgramRun) -> bool:
 def _redirected(program: ProgramRun) -> list[str]:
     """The files that its output and its errors go to."""
     return [
-        each.target for each in program.redirects if each.kind in ("write", "append") and not _NOWHERE.fullmatch(each.target)
+        redirect.target
+        for redirect in program.redirects
+        if redirect.kind in ("write", "append") and not _NOWHERE.fullmatch(redirect.target)
     ]
 
 
 def _read(program: ProgramRun) -> list[str]:
-    return [each.target for each in program.redirects if each.kind == "read" and each.fd in ("", "0")]
+    return [redirect.target for redirect in program.redirects if redirect.kind == "read" and redirect.fd in ("", "0")]
 
 
 _NOWHERE = lazy_re.compile(r"/dev/(?:null|stderr|stdout)|&?[12]|")
@@ -227,7 +233,7 @@ class _Trace:
         """Whether a program has run that may have changed any file."""
 
     def results(self) -> list[ConfigChange]:
-        found: list[ConfigChange] = []
+        changes: list[ConfigChange] = []
         for program in self._reading.runs:
             code = self._script(program)
             output = self._output(program)
@@ -235,12 +241,12 @@ class _Trace:
             for effect in self._of_run.get(id(program), ()):
                 content = self._content(program, effect, self._path(effect.target, program), output, code)
                 contents.append(content)
-                found += self._take(program, effect, content)
+                changes += self._take(program, effect, content)
             self._piped[program.pipeline] = output if not _redirected(program) else NOT_KNOWN
             is_quiet = program.name in _QUIET or program.argv == ("cat",) or code is not None
             is_known = bool(contents) and NOT_KNOWN not in contents and code_sources.source(program) is not None
             self._is_spoiled = self._is_spoiled or not (is_quiet or is_known)
-        return found
+        return changes
 
     def _take(self, program: ProgramRun, effect: Effect, content: ConfigContent) -> list[ConfigChange]:
         """Remembers what a program writes to another file; the change if the file is the config."""
@@ -256,32 +262,32 @@ class _Trace:
 
     def _script(self, program: ProgramRun) -> python_settings.Script | None:
         """What the Python script does that this program is, or that runs it."""
-        found = code_sources.source(self._script_around(program))
-        if found is None or found[0] != "python" or UNKNOWN in found[1]:
+        source = code_sources.source(self._script_around(program))
+        if source is None or source[0] != "python" or UNKNOWN in source[1]:
             return None
-        return python_settings.read(found[1])
+        return python_settings.read(source[1])
 
     def _evaluated(self, program: ProgramRun) -> dict[str, str] | None:
         """The files that the Python script writes that this program is, or that runs it; None if that is not known."""
         around = self._script_around(program)
         if program.via and _is_python_name(program.via[-1]):
-            around = next((each for each in reversed(self._before(program)) if each.name == program.via[-1]), program)
+            around = next((other for other in reversed(self._before(program)) if other.name == program.via[-1]), program)
         if id(around) not in self._scripts:
             self._scripts[id(around)] = self._evaluate(around)
-        found = self._scripts[id(around)]
-        if found is not None:
+        variables = self._scripts[id(around)]
+        if variables is not None:
             self.evaluated |= {id(around), id(program)}
-        return found
+        return variables
 
     def _evaluate(self, program: ProgramRun) -> dict[str, str] | None:
-        found = code_sources.source(program)
-        if found is None or found[0] != "python" or UNKNOWN in found[1] or program.assigns or self._is_spoiled:
+        source = code_sources.source(program)
+        if source is None or source[0] != "python" or UNKNOWN in source[1] or program.assigns or self._is_spoiled:
             return None
         beside = (self._path(f"{name}{end}", program) for name in evaluated_script.MODULES for end in ("", ".py"))
         if not all(map(self._config.is_absent, beside)):
             return None
         return evaluated_script.results(
-            found[1],
+            source[1],
             self._config.home,
             lambda path: self._config.whole(path, program.cwd),
             lambda path: self._lying_at(path, program).text,
@@ -291,16 +297,16 @@ class _Trace:
         """The program that changes a file: what code writes is shown as a `cat` that the interpreter starts."""
         if program.argv != ("cat",) or not program.via:
             return program
-        return next((each for each in reversed(self._before(program)) if each.name == program.via[-1]), program)
+        return next((other for other in reversed(self._before(program)) if other.name == program.via[-1]), program)
 
     def _before(self, program: ProgramRun) -> tuple[ProgramRun, ...]:
-        at = next(at for at, each in enumerate(self._reading.runs) if each is program)
+        at = next(at for at, other in enumerate(self._reading.runs) if other is program)
         return self._reading.runs[:at]
 
     def _output(self, program: ProgramRun) -> ConfigContent:
         """What a program prints."""
-        if program.name in jq_programs.PROGRAMS and (found := jq_programs.changes(program)) is not None:
-            changes, files = found
+        if program.name in jq_programs.PROGRAMS and (output := jq_programs.changes(program)) is not None:
+            changes, files = output
             return self._with(changes, self._inputs(program, files))
         if program.name in ("cat", "tee", "sponge") or (program.argv[1:3] == ("-m", "json.tool")):
             words = program.words if program.name == "cat" else option_parser.words("json.tool", program.argv[2:])
@@ -363,16 +369,16 @@ class _Trace:
 
     def _reads_config(self, program: ProgramRun) -> bool:
         """Whether its pipeline reads the config, which it empties first."""
-        pipeline = (each for each in self._reading.runs if each.pipeline == program.pipeline)
+        pipeline = (run for run in self._reading.runs if run.pipeline == program.pipeline)
         return any(
-            self._config.is_it(word, each.cwd)
-            for each in pipeline
-            for word in (*(word for word in each.argv[1:] if "/" in word or "." in word), *_read(each))
+            self._config.is_it(word, member.cwd)
+            for member in pipeline
+            for word in (*(word for word in member.argv[1:] if "/" in word or "." in word), *_read(member))
             if UNKNOWN not in word and "\n" not in word
         )
 
     def _of_script(self, code: python_settings.Script, path: str) -> ConfigContent:
-        if path not in {normal(each, self._where) for each in code.written}:
+        if path not in {normal(file, self._where) for file in code.written}:
             return NOT_KNOWN
         if code.whole is not None:
             return ConfigContent(text=json5_text.encoded(code.whole))

@@ -48,11 +48,11 @@ def of_tool(
     """What a tool that writes files makes of the config. None if it does not change the config."""
     if tool in ASKED:
         return asked_settings.of_tool(tool, params, KnownConfig(host, where, files, expected))
-    found = [each for each in effects if each.kind in CHANGING and may_be(each.target, host)]
-    if not found:
+    changing = [effect for effect in effects if effect.kind in CHANGING and may_be(effect.target, host)]
+    if not changing:
         return None
     config = KnownConfig(host, where, files, expected)
-    ours = [each for each in found if config.is_it(each.target)]
+    ours = [effect for effect in changing if config.is_it(effect.target)]
     if not ours:
         return None
     if len(ours) > 1 or ours[0].kind != "write" or "deletes" in ours[0].flags:

@@ -43,18 +43,18 @@ class KeptReadings:
     def of(self, commands: tuple[str, ...], where: Where) -> KeptReading | None:
         """What these commands meant the last time, in the same folder."""
         key = commands, where
-        if (found := self._found.get(key)) is None:
+        if (kept := self._found.get(key)) is None:
             return None
         self._found.move_to_end(key)
-        return found[0]
+        return kept[0]
 
-    def keep(self, commands: tuple[str, ...], where: Where, found: KeptReading) -> None:
-        size = _size(commands, found)
+    def keep(self, commands: tuple[str, ...], where: Where, kept: KeptReading) -> None:
+        size = _size(commands, kept)
         self._drop((commands, where))
         if size > MAX_EACH:
             return
-        found.running.is_kept()
-        self._found[commands, where] = found, size
+        kept.running.is_kept()
+        self._found[commands, where] = kept, size
         self.size += size
         while self.size > MAX_SIZE:
             self._drop(next(iter(self._found)))
@@ -68,12 +68,12 @@ class KeptReadings:
             self.size -= known[1]
 
 
-def _size(commands: tuple[str, ...], found: KeptReading) -> int:
+def _size(commands: tuple[str, ...], kept: KeptReading) -> int:
     """The words of a command are kept beside its text."""
-    size = OF_READING + OF_FACT * found.running.asks
-    for command, reading in zip(commands, found.readings, strict=True):
+    size = OF_READING + OF_FACT * kept.running.asks
+    for command, reading in zip(commands, kept.readings, strict=True):
         size += 2 * len(command) + OF_PROGRAM * len(reading.runs)
-    for file in found.running.judged.values():
+    for file in kept.running.judged.values():
         size += len(file.text)
     return size
 

@@ -72,8 +72,8 @@ class KnownConfig:
         return self._files.resolve(normal(path, self._where, cwd))
 
     def is_absent(self, path: str) -> bool:
-        found = self._files.read(path)
-        return not self._expected(path) and isinstance(found, Unread) and found.reason == "absent"
+        file = self._files.read(path)
+        return not self._expected(path) and isinstance(file, Unread) and file.reason == "absent"
 
     def text(self) -> str | None:
         return self.text_of(self.path)
@@ -81,8 +81,8 @@ class KnownConfig:
     def text_of(self, path: str) -> str | None:
         if self._expected(path):
             return None
-        found = self._files.read(path)
-        return found.text if isinstance(found, FileText) else None
+        file = self._files.read(path)
+        return file.text if isinstance(file, FileText) else None
 
     def judged(self, content: ConfigContent) -> ConfigChange:
         """What differs if this becomes the config."""
@@ -109,10 +109,10 @@ class KnownConfig:
         if text is None:
             return None
         try:
-            found = json5_text.decoded(text.encode())
+            config = json5_text.decoded(text.encode())
         except (ValueError, RecursionError):
             return None
-        return found if isinstance(found, dict) else None
+        return config if isinstance(config, dict) else None
 
 
 def _loads_guard(config: dict[str, Any]) -> bool:
@@ -139,7 +139,7 @@ MAX_SHOWN = 40
 
 
 def as_settings(
-    found: tuple[tuple[Effect, ...], ...],
+    acts: tuple[tuple[Effect, ...], ...],
     settings: tuple[ChangedSetting, ...],
     host: Host,
     where: Where,
@@ -149,7 +149,7 @@ def as_settings(
     config = KnownConfig(host, where, files, lambda _: False)
     more: list[Effect] = []
     changed: list[tuple[Effect, ...]] = []
-    for effects in found:
+    for effects in acts:
         kept: list[Effect] = []
         for effect in effects:
             cwd = effect.program.cwd if effect.program else ""
@@ -157,9 +157,11 @@ def as_settings(
             kept.append(structs.replace(effect, flags=effect.flags - {"gateway-file"}) if is_it else effect)
             if is_it and not more:
                 more = [
-                    Effect("gateway", f"openclaw.json {each.shown}", "", frozenset([each.effect.effect]), effect.program)
-                    for each in settings[:MAX_SHOWN]
-                    if each.effect.effect not in (*PASSING, "guard")
+                    Effect(
+                        "gateway", f"openclaw.json {setting.shown}", "", frozenset([setting.effect.effect]), effect.program
+                    )
+                    for setting in settings[:MAX_SHOWN]
+                    if setting.effect.effect not in (*PASSING, "guard")
                 ]
                 kept += more
         changed.append(tuple(kept))

@@ -57,7 +57,7 @@ class MadeFile(msgspec.Struct, frozen=True):
 
 def changes(reading: CallReading) -> list[MadeFile]:
     """Returns the first `MAX_CHANGES` in the order in which they happen. Only what is known by its path."""
-    return [_with_known_source(each) for each in possible_changes(reading) if is_known(each.path)]
+    return [_with_known_source(change) for change in possible_changes(reading) if is_known(change.path)]
 
 
 def is_known(path: str) -> bool:
@@ -72,15 +72,15 @@ def _with_known_source(change: MadeFile) -> MadeFile:
 
 def possible_changes(reading: CallReading) -> list[MadeFile]:
     """The same with paths that are known only in part: they have wildcards or `UNKNOWN` in them."""
-    found = [] if reading.executes else list(_of_tool(reading))
+    files = [] if reading.executes else list(_of_tool(reading))
     for command, effects in zip(reading.command_readings, reading.command_effects, strict=True) if reading.commands else ():
         if effects or any(program.name in _FETCH_FOLDERS for program in command.runs):
             texts = {_path(path, reading.command_where, ""): text for path, text in command.written}
-            for each in _of_command(effects, command.runs, reading.command_where):
-                found.append(_with_text(each, texts))
-                if len(found) > MAX_CHANGES:
+            for file in _of_command(effects, command.runs, reading.command_where):
+                files.append(_with_text(file, texts))
+                if len(files) > MAX_CHANGES:
                     break
-    return [each for each in found[:MAX_CHANGES] if each.path and len(each.path) + len(each.source) <= MAX_PATH]
+    return [source for source in files[:MAX_CHANGES] if source.path and len(source.path) + len(source.source) <= MAX_PATH]
 
 
 def _with_text(change: MadeFile, texts: dict[str, str]) -> MadeFile:
@@ -125,8 +125,8 @@ def _old_text(params: dict[str, Any]) -> str:
     """What a single edit replaces."""
     edits = params.get("edits")
     edit = edits[0] if isinstance(edits, list) and len(edits) == 1 else {} if edits else params
-    found = [edit[name] for name in _OLD_TEXT if isinstance(edit.get(name), str)] if isinstance(edit, dict) else []
-    return found[0] if len(found) == 1 and len(found[0]) <= MAX_EXPECTED_TEXT else ""
+    texts = [edit[name] for name in _OLD_TEXT if isinstance(edit.get(name), str)] if isinstance(edit, dict) else []
+    return texts[0] if len(texts) == 1 and len(texts[0]) <= MAX_EXPECTED_TEXT else ""
 
 
 def _new_text(reading: CallReading, path: str) -> str:
@@ -134,13 +134,13 @@ def _new_text(reading: CallReading, path: str) -> str:
     params = reading.params
     if reading.tool not in _PATCHES:
         return "\n".join(_texts({name: value for name, value in params.items() if name not in _NO_TEXT}, 0))
-    found, of_file = list[str](), False
+    texts, of_file = list[str](), False
     for line in str(params.get("input") or params.get("patch") or "")[: 4 * MAX_EXPECTED_TEXT].split("\n"):
         if match := _PATCH_FILE.match(line):
             of_file = match[1].strip() == path
         elif of_file and line.startswith("+"):
-            found.append(line[1:])
-    return "\n".join(found)
+            texts.append(line[1:])
+    return "\n".join(texts)
 
 
 def _texts(value: object, depth: int) -> Iterator[str]:
@@ -216,16 +216,16 @@ def _is_fed_by_fetcher(program: ProgramRun) -> bool:
 
 
 def _host(program: ProgramRun) -> str:
-    found = next((match for word in program.argv[1:] if (match := _ADDRESS.search(word[:1_000]))), None)
-    return HALVES.sub("\ufffd", found[1] or found[2]) if found else "another machine"
+    address = next((match for word in program.argv[1:] if (match := _ADDRESS.search(word[:1_000]))), None)
+    return HALVES.sub("\ufffd", address[1] or address[2]) if address else "another machine"
 
 
 def _unpacked(program: ProgramRun, where: Where) -> Iterator[MadeFile]:
     """Folders that are there as a whole: a clone, an archive that is unpacked into a folder that the command names."""
     if program.name == "git":
-        for each in landings(program):
-            if _ADDRESS.search(each.source[:1_000]):
-                yield MadeFile("wrote", _folder(each.folder, program, where), _host(program), "outside")
+        for landing in landings(program):
+            if _ADDRESS.search(landing.source[:1_000]):
+                yield MadeFile("wrote", _folder(landing.folder, program, where), _host(program), "outside")
     elif unpacking.unpacks(program) and (folder := unpacking.folder_of(program)):
         yield MadeFile("wrote", _folder(folder, program, where), program.name, "outside")
 
@@ -234,4 +234,4 @@ def _folder(word: str, program: ProgramRun, where: Where) -> str:
     """Not one that other files are in: what is in the folder counts as made by the call."""
     path = _path(word, where, program.cwd)
     own = (where.cwd, where.home, where.workspace, "/")
-    return "" if any(each == path or each.startswith(f"{path}/") for each in own if each) else path
+    return "" if any(folder == path or folder.startswith(f"{path}/") for folder in own if folder) else path

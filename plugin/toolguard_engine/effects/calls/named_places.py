@@ -74,7 +74,7 @@ def places_to_look_at(reading: CallReading) -> Named:
     words = list(dict.fromkeys(_words(runs, targets, where)))
     unread = (*unread, *_git_files(runs, where))
     words = [path for path in words if path not in dict(code) and path not in unread]
-    data, is_cut = _data(reading, runs, {*words, *unread, *dict(code), *(each.path for each in targets)}, where)
+    data, is_cut = _data(reading, runs, {*words, *unread, *dict(code), *(target.path for target in targets)}, where)
     settings = tuple(_settings(runs, effects, where)) if reading.commands and not code else ()
     is_cut = is_cut or len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) < len(every)
     gap = gap or (MANY if is_cut else "")
@@ -88,8 +88,8 @@ def _known(reading: CallReading) -> tuple[tuple[ProgramRun, ...], tuple[Effect, 
     runs: tuple[ProgramRun, ...] = ()
     try:
         runs = reading.runs if reading.commands else ()
-        found = reading.command_effects if reading.commands else ()
-        return runs, (*chain.from_iterable(found), *reading.tool_effects), ""
+        effects = reading.command_effects if reading.commands else ()
+        return runs, (*chain.from_iterable(effects), *reading.tool_effects), ""
     except (TooIntricate, RecursionError, MemoryError):
         return runs, (), INTRICATE
 
@@ -173,12 +173,12 @@ def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Wher
 def _data(reading: CallReading, runs: tuple[ProgramRun, ...], known: set[str], where: Where) -> tuple[tuple[str, ...], bool]:
     """The paths in the code that the call runs, and whether there are more of them than are looked at."""
     try:
-        found = code_literals.paths(reading, runs, where)
+        paths = code_literals.paths(reading, runs, where)
     except TooIntricate:
         return (), True
-    kept = (path for path in found[: code_literals.MAX_LITERALS] if path not in known)
+    kept = (path for path in paths[: code_literals.MAX_LITERALS] if path not in known)
     data = tuple(path for path in kept if not path.startswith(_SYSTEM) and UNKNOWN not in path and not _is_log(path))
-    return data, len(found) > code_literals.MAX_LITERALS
+    return data, len(paths) > code_literals.MAX_LITERALS
 
 
 def _read_by(program: ProgramRun) -> Iterator[str]:
@@ -197,7 +197,7 @@ def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: 
     """The folders whose settings decide what is done: of programs of which no effect is known, and those that they name."""
     known = {id(effect.program) for effect in effects}
     runners = {name for program in runs for name in program.via}
-    found = list[str]()
+    paths = list[str]()
     for program in runs:
         if (
             id(program) in known
@@ -207,19 +207,19 @@ def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: 
         ):
             continue
         words = [word for word in _read_by(program) if word.endswith("/") and word != "/"]
-        found += [_before_wildcard(normal(word, where, program.cwd)) for word in (".", *words)]
-    folders = (path for path in found if path.count("/") > 1 and not path.startswith(_SYSTEM) and path != where.home)
+        paths += [_before_wildcard(normal(word, where, program.cwd)) for word in (".", *words)]
+    folders = (path for path in paths if path.count("/") > 1 and not path.startswith(_SYSTEM) and path != where.home)
     return list(dict.fromkeys(folders))[:MAX_SETTINGS]
 
 
 def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
     """What decides where git's programs send to, and what they run: of the repository around their folders."""
-    found = [places for program in runs if program.name == "git" for places in _git_places(program)]
-    folders = [*dict.fromkeys(folder for folder, _ in found if UNKNOWN not in folder)][:MAX_GIT_FOLDERS]
-    named = [*dict.fromkeys(each for _, each in found if each and UNKNOWN not in each)][:MAX_GIT_FOLDERS]
+    pairs = [places for program in runs if program.name == "git" for places in _git_places(program)]
+    folders = [*dict.fromkeys(folder for folder, _ in pairs if UNKNOWN not in folder)][:MAX_GIT_FOLDERS]
+    named = [*dict.fromkeys(folder for _, folder in pairs if folder and UNKNOWN not in folder)][:MAX_GIT_FOLDERS]
     near = [f"{'../' * above}.git" for above in range(_GIT_ABOVE)]
     places = [*(normal(place, where, folder) for folder in folders for place in near), *(normal(e, where) for e in named)]
-    return list(dict.fromkeys(each for place in places for each in (place, *(f"{place}/{name}" for name in _GIT_FILES))))
+    return list(dict.fromkeys(file for place in places for file in (place, *(f"{place}/{name}" for name in _GIT_FILES))))
 
 
 def _git_places(program: ProgramRun) -> Iterator[tuple[str, str]]:

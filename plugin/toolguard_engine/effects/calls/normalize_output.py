@@ -72,12 +72,12 @@ def own_values(params: Any) -> frozenset[bytes]:
         data = _encoder.encode(params)[:MAX_TEXT]
     except (RecursionError, TypeError, ValueError, OverflowError):
         return frozenset()
-    found = {match[0] for match in TEMPORARY.finditer(data)} if b"tmp" in data else set()
+    values = {match[0] for match in TEMPORARY.finditer(data)} if b"tmp" in data else set()
     if len(data.translate(None, DIGITS)) == len(data):
-        return frozenset(found)
+        return frozenset(values)
     if UUID_HINT.search(data):
-        found |= {match[0] for match in UUID.finditer(data)}
-    return frozenset(found | {time for match in _TIMES.finditer(data) if b":" in (time := match[0]) or len(time) >= _EPOCH})
+        values |= {match[0] for match in UUID.finditer(data)}
+    return frozenset(values | {time for match in _TIMES.finditer(data) if b":" in (time := match[0]) or len(time) >= _EPOCH})
 
 
 _EPOCH = 10
@@ -118,8 +118,8 @@ def _is_progress(match: re.Match[bytes], low: bytes) -> bool:
     before = low[max(0, at - _CONTEXT) : at]
     if b"left" not in before and b"eta" not in before and b"rem" not in before and b"time=" not in before:
         return False
-    found = _REMAINING_BEFORE.search(before)
-    return found is not None and (b":" in match[0] or not found[0].startswith(b"time="))
+    remaining = _REMAINING_BEFORE.search(before)
+    return remaining is not None and (b":" in match[0] or not remaining[0].startswith(b"time="))
 
 
 def _without_ids(data: bytes) -> bytes:

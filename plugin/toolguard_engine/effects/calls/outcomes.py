@@ -139,8 +139,8 @@ def outcome(  # noqa: PLR0913
 def _without_host_note(text: str, size: int) -> tuple[str, int]:
     """Removes the loop-detection note. It can appear more than once: inside Tool Search and around it."""
     for _ in range(MAX_HOST_NOTES):
-        before, found, note = text.rpartition(_HOST_NOTE)
-        if not found or len(note) > MAX_HOST_NOTE or "]" in note[:-1] or not note.endswith("]"):
+        before, note_mark, note = text.rpartition(_HOST_NOTE)
+        if not note_mark or len(note) > MAX_HOST_NOTE or "]" in note[:-1] or not note.endswith("]"):
             break
         size -= len(text)
         text = before.removesuffix("\n")

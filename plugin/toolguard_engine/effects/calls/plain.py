@@ -73,7 +73,7 @@ class SplitWords(NamedTuple):
 def split(argv: Sequence[PlainWord]) -> SplitWords:
     """Options and operands; a value that is not attached counts as an operand."""
     read = option_parser.plain(("", *(word.text for word in argv)))
-    options = [argv[each.word - 1] for each in read.given]
+    options = [argv[option.word - 1] for option in read.given]
     return SplitWords(options, [argv[word.at - 1] for word in read.operands], read.end > 0)
 
 

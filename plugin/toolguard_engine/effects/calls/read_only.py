@@ -79,7 +79,7 @@ def _is_read_only_command(command: str, elsewhere: bool) -> bool:  # noqa: FBT00
     read = plain(command)
     if read is None or not read[0] or any(map(_DEVICE.match, read[1])):
         return False
-    programs = [_read_only_program(each) for each in read[0]]
+    programs = [_read_only_program(read_programs) for read_programs in read[0]]
     return all(programs) and not ("git" in programs and (elsewhere or "cd" in programs))
 
 
@@ -218,7 +218,7 @@ def _xargs(argv: Words) -> bool:
     texts = [word.text for word in argv[: at + 1] if word.kind == "sure"]
     if len(texts) != at + 1 or texts.pop() not in _XARGS_PROGRAMS:
         return False
-    given = (f"{each.entry.names[0]}{each.value.text}" for each in read.given)
+    given = (f"{option.entry.names[0]}{option.value.text}" for option in read.given)
     return not read.unknown and all(map(_XARGS_OPTION.fullmatch, given))
 
 

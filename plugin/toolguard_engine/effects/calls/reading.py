@@ -93,17 +93,17 @@ class CallReading:
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
         self.work.admit(sum(map(len, self.commands)))
-        found = self._kept_readings() or self._read()
+        readings = self._kept_readings() or self._read()
         if self.running.runs:
             self.work.extend(PER_RUN * self.running.runs)
-        return found
+        return readings
 
     def _read(self) -> tuple[Reading, ...]:
         before = self.work.spent
-        found = tuple([read(command, work=self.work, running=self.running) for command in self.commands])
+        readings = tuple([read(command, work=self.work, running=self.running) for command in self.commands])
         self._steps = self.work.spent - before
         self.work.reserve()
-        return found
+        return readings
 
     def _kept_readings(self) -> tuple[Reading, ...]:
         """What the same commands were read as before; empty if that is not known, or may not be what they mean now."""
@@ -134,14 +134,14 @@ class CallReading:
         else:
             before = self.work.spent
             named = tuple([effects(reading, where, self.work) for reading in readings])
-            if readings and not self.running.has_failed and not any("intricate" in each.flaws for each in readings):
+            if readings and not self.running.has_failed and not any("intricate" in reading.flaws for reading in readings):
                 kept = KeptReading(readings, named, self.running, self._steps, self.work.spent - before)
                 KEPT.keep(self.commands, where, kept)
-        found = tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
+        acts = tuple([self._owned(owned, where, seen.runs) for seen, owned in zip(readings, named, strict=True)])
         change = commands_on_config.of_commands(
-            readings, found, self.host, where, self.files, self._is_expected, self.commands
+            readings, acts, self.host, where, self.files, self._is_expected, self.commands
         )
-        return found if change is None else self._with_settings(found, change)
+        return acts if change is None else self._with_settings(acts, change)
 
     @property
     def spent(self) -> float:
@@ -154,10 +154,10 @@ class CallReading:
         """What the tool does besides running commands."""
         if self.executes:
             return ()
-        found = self._owned(tools.effects(self.call.tool, self.params, self.where), self.where)
+        acts = self._owned(tools.effects(self.call.tool, self.params, self.where), self.where)
         files = (self.host, self.where, self.files, self._is_expected)
-        change = config_changes.of_tool(self.tool, self.params, found, *files)
-        return found if change is None else self._with_settings((found,), change)[0]
+        change = config_changes.of_tool(self.tool, self.params, acts, *files)
+        return acts if change is None else self._with_settings((acts,), change)[0]
 
     @property
     def config_change(self) -> known_config.ConfigChange | None:
@@ -172,20 +172,20 @@ class CallReading:
         return expected is not None and expected.call != self.call.call_id
 
     def _with_settings(
-        self, found: tuple[tuple[Effect, ...], ...], change: known_config.ConfigChange
+        self, acts: tuple[tuple[Effect, ...], ...], change: known_config.ConfigChange
     ) -> tuple[tuple[Effect, ...], ...]:
         """The effects with those on single settings, in place of those on the file."""
         self._config_change = change
         if change.settings is None:
-            return found
+            return acts
         if change.asked:
-            return asked_settings.as_settings(found, change.asked)
-        return known_config.as_settings(found, change.settings, self.host, self.command_where, self.files)
+            return asked_settings.as_settings(acts, change.asked)
+        return known_config.as_settings(acts, change.settings, self.host, self.command_where, self.files)
 
-    def _owned(self, found: tuple[Effect, ...], where: Where, runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
-        if not path_owners.follows(found):
-            return found
-        return path_owners.Owners(where, self.files, self.made, self.work, self.call.session).effects(found, runs)
+    def _owned(self, acts: tuple[Effect, ...], where: Where, runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
+        if not path_owners.follows(acts):
+            return acts
+        return path_owners.Owners(where, self.files, self.made, self.work, self.call.session).effects(acts, runs)
 
     @Lazy
     def runs(self) -> tuple[ProgramRun, ...]:

@@ -38,8 +38,8 @@ class ReplacedContent(msgspec.Struct, frozen=True):
 
 def replaced_content(reading: CallReading) -> tuple[ReplacedContent, ...]:
     """Returns the first `MAX_REPLACED`, each once."""
-    found = dict.fromkeys(_all(reading))
-    return tuple(list(found)[:MAX_REPLACED])
+    contents = dict.fromkeys(_all(reading))
+    return tuple(list(contents)[:MAX_REPLACED])
 
 
 def _all(reading: CallReading) -> Iterator[ReplacedContent]:

@@ -25,7 +25,7 @@ def _starts(program: ProgramRun, where: Where) -> Iterator[Effect]:
     yield replace(effect_on("spawn", ".", program, where), target=_folder(program, where))
     feeds = [feed for _, feed in program.given] + ([program.stdin] if program.stdin else [])
     for feed in feeds:
-        yield from (each for each in interpreters.hidden_text(program, feed, piped=False) if "fetched" in each.flags)
+        yield from (effect for effect in interpreters.hidden_text(program, feed, piped=False) if "fetched" in effect.flags)
 
 
 def _folder(program: ProgramRun, where: Where) -> str:

@@ -74,28 +74,28 @@ def _is_installed(path: str) -> bool:
 @lru_cache(maxsize=1024)
 def _by_folder(paths: tuple[str, ...]) -> tuple[tuple[str, frozenset[str]], ...]:
     """Absolute paths, as folders and the names in each."""
-    found: dict[str, list[str]] = {}
+    by_folder: dict[str, list[str]] = {}
     for path in paths:
-        found.setdefault(dirname(path), []).append(basename(path))
-    return tuple((folder, frozenset(names)) for folder, names in found.items())
+        by_folder.setdefault(dirname(path), []).append(basename(path))
+    return tuple((folder, frozenset(names)) for folder, names in by_folder.items())
 
 
 @lru_cache(maxsize=1024)
 def _paths(names: tuple[str, ...], cwd: str, where: Where) -> tuple[str, ...] | None:
-    found = tuple(normal(name, where, cwd) for name in names)
-    is_open = any(UNKNOWN in path or path.startswith(("/~", "/$")) for path in found) or any(map(GLOB.search, names))
-    return None if is_open or max(map(len, names), default=0) > MAX_WORD else found
+    paths = tuple(normal(name, where, cwd) for name in names)
+    is_open = any(UNKNOWN in path or path.startswith(("/~", "/$")) for path in paths) or any(map(GLOB.search, names))
+    return None if is_open or max(map(len, names), default=0) > MAX_WORD else paths
 
 
-def _with(expected: ExpectedText, found: FileText | Unread, path: str) -> FileText | Unread:
+def _with(expected: ExpectedText, file: FileText | Unread, path: str) -> FileText | Unread:
     """A file that a call writes which was judged before this one and has perhaps not run yet."""
-    if isinstance(found, FileText):
-        if expected.old and expected.old in found.text:
-            return structs.replace(found, text=found.text.replace(expected.old, expected.text, 1), digest="")
-        both = (expected.text, found.text) if expected.whole else (found.text, expected.text)
-        return found if expected.text == found.text else structs.replace(found, text="\n".join(both), digest="")
-    if found.reason != "absent":
-        return found
+    if isinstance(file, FileText):
+        if expected.old and expected.old in file.text:
+            return structs.replace(file, text=file.text.replace(expected.old, expected.text, 1), digest="")
+        both = (expected.text, file.text) if expected.whole else (file.text, expected.text)
+        return file if expected.text == file.text else structs.replace(file, text="\n".join(both), digest="")
+    if file.reason != "absent":
+        return file
     digest = sha256(expected.text.encode("utf-8", "replace")).hexdigest() if expected.whole else ""
     return FileText(path, expected.text, digest, (0, 0, 0, 0))
 
@@ -236,12 +236,12 @@ class AskedFiles:
         return known
 
     def _all_above(self, cwd: str) -> list[str]:
-        found = list[str]()
+        folders = list[str]()
         folder = "" if self._made.is_empty else self.path(cwd or ".", "")
-        while folder.count("/") > 1 and len(found) < MAX_ABOVE:
-            found.append(folder)
+        while folder.count("/") > 1 and len(folders) < MAX_ABOVE:
+            folders.append(folder)
             folder = folder.rpartition("/")[0]
-        return found
+        return folders
 
     def made_above(self, names: tuple[str, ...], cwd: str) -> tuple[str, ...]:
         """The files of these names that agents made in the folders above the one in which a program runs."""
@@ -252,10 +252,10 @@ class AskedFiles:
 
     def is_made(self, path: str) -> bool:
         """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
-        found = self.made_asked.get(path)
-        if found is None:
-            found = self.made_asked[path] = self._made.exactly(path) is not None
-        return found
+        made = self.made_asked.get(path)
+        if made is None:
+            made = self.made_asked[path] = self._made.exactly(path) is not None
+        return made
 
     def copies(self, program: ProgramRun) -> None:
         """The command copies, moves or links files: they can be read at their old places only."""
@@ -325,12 +325,12 @@ class AskedFiles:
     def _below_named(self, folder: str, pattern: re.Pattern[str]) -> list[str]:
         return self._made.below_named(folder, pattern, MAX_MEANT + 1)
 
-    def _those_read(self, found: list[str], named: str) -> list[str]:
+    def _those_read(self, names: list[str], named: str) -> list[str]:
         """Of the files of agents that a pattern means; that there are more is not forgotten."""
-        if len(found) <= MAX_MEANT:
-            return found
+        if len(names) <= MAX_MEANT:
+            return names
         self.unread.setdefault(named, UnreadFile(named, "too many files", made=True))
-        return found[:MAX_MEANT]
+        return names[:MAX_MEANT]
 
     def is_made_at(self, word: str, cwd: str) -> bool:
         path = self._sought(word, cwd)
@@ -351,8 +351,8 @@ class AskedFiles:
             return True
         if not path or self.is_made(path):
             return bool(path)
-        found = self.brought_asked[path] = self._made.of(path) is not None
-        return found
+        brought = self.brought_asked[path] = self._made.of(path) is not None
+        return brought
 
     def made_named(self, pattern: re.Pattern[str], cwd: str) -> list[str]:
         """The files that agents made whose paths below a folder fit, the last ones first."""
@@ -376,8 +376,8 @@ class AskedFiles:
         path = self.path(word, cwd)
         if not path:
             return ""
-        found = self.copied_asked[path] = self._copied_from(path)
-        return found
+        origin = self.copied_asked[path] = self._copied_from(path)
+        return origin
 
     def _copied_from(self, path: str) -> str:
         record = self._made.exactly(path)
@@ -393,11 +393,11 @@ class AskedFiles:
         if path not in self._known:
             self._known[path] = self._read(path, sure=sure)
         self.later.reads(path)
-        found = self._known[path]
-        if found is None:
+        file = self._known[path]
+        if file is None:
             return self._where_it_was(word, cwd, path)
-        foreign = self.is_made(path) or self.is_made(found.path) or _OF_SKILLS in path or _OF_SKILLS in found.path
-        return FilePlace(self.shown(path), path, found.text, 0, foreign)
+        foreign = self.is_made(path) or self.is_made(file.path) or _OF_SKILLS in path or _OF_SKILLS in file.path
+        return FilePlace(self.shown(path), path, file.text, 0, foreign)
 
     def _where_it_was(self, word: str, cwd: str, path: str) -> FilePlace | None:
         """A folder that is not there is not entered: what comes after `cd x;` runs in the folder before, with what an agent
@@ -431,22 +431,22 @@ class AskedFiles:
             if sure:
                 self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files"))
             return None
-        found = self._source.read(path)
+        file = self._source.read(path)
         self._others_asked += not made
         if (expected := self._made.expected(path)) is not None:
-            found = _with(expected, found, path)
-        self.asked[path] = found.digest if isinstance(found, FileText) else found.reason
-        if isinstance(found, FileText):
-            self.judged[path] = found
+            file = _with(expected, file, path)
+        self.asked[path] = file.digest if isinstance(file, FileText) else file.reason
+        if isinstance(file, FileText):
+            self.judged[path] = file
             self._others_read += not made
-            return found
-        if found.reason == "absent":
+            return file
+        if file.reason == "absent":
             if (
                 sure and made and self._is_fetched(path)
             ):  # a download that has not ended yet, or that another call fetches again
-                self._not_read(path, found)
-        elif sure or found.reason != "not-regular":
-            self._not_read(path, found)
+                self._not_read(path, file)
+        elif sure or file.reason != "not-regular":
+            self._not_read(path, file)
         return None
 
     def _is_fetched(self, path: str) -> bool:

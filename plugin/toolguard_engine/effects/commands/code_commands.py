@@ -30,16 +30,16 @@ def commands(code: str, language: str) -> tuple[str, ...]:
         code = _ADDED.sub(", ", code)
     if reads_as_command(code):
         return (code,)
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     known = language_catalogue.known(language)
     if known.calls and any_of(known.calling, code):
         for match in found_in(rf"{known.calls}\s{{0,4}}+(?P<open>[(\s\[{{]{{0,4}}+){STRING}", code):
-            found.append((match.start(), _command(match, code)))  # noqa: PERF401 - the same list is added to twice
+            lines.append((match.start(), _command(match, code)))  # noqa: PERF401 - the same list is added to twice
     if known.quotes:
-        found.extend(
+        lines.extend(
             (match.start(), next(group for group in match.groups() if group)) for match in found_in(known.quotes, code)
         )
-    return tuple(text for _, text in sorted(found) if text.strip())
+    return tuple(text for _, text in sorted(lines) if text.strip())
 
 
 def _command(match: re.Match[str], code: str) -> str:

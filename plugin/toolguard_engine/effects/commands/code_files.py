@@ -60,9 +60,9 @@ def scripts(program: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
 
 
 def _scripts(words: CommandWords, language: str, *, only_loaded: bool) -> Iterator[str]:
-    for each in islice(words.given, _MAX_WORDS):
-        value = each.value.text
-        match each.entry.role:
+    for option in islice(words.given, _MAX_WORDS):
+        value = option.value.text
+        match option.entry.role:
             case "loads":
                 yield from _loaded(value, language)
             case "script-from" if value:
@@ -115,9 +115,9 @@ def module(program: ProgramRun) -> tuple[str, ...]:
     """The words from the module on that `python3 -m` runs; empty without one."""
     if code_sources.language(program.name) != "python":
         return ()
-    for each in code_sources.readings(program)[0].given:
-        if each.entry.role == "module" and each.value.text:
-            return program.argv[each.value.at :]
+    for option in code_sources.readings(program)[0].given:
+        if option.entry.role == "module" and option.value.text:
+            return program.argv[option.value.at :]
     return ()
 
 
@@ -137,46 +137,46 @@ def _imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]
             path = f"{name[1].replace('::', '/')}.pm"
             yield (normpath(join(folder, path)), normpath(join(folder, "lib", path)))
     elif language == "r" and "source" in code:
-        yield from ((found["path"],) for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS))
+        yield from ((match["path"],) for match in islice(_SCRIPT.finditer(code), MAX_IMPORTS))
     if language_catalogue.known(language).takes_in:
-        for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
-            yield from _of_statement(found, language, folder)
+        for hit in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
+            yield from _of_statement(hit, language, folder)
 
 
-def _of_statement(found: re.Match[str], language: str, folder: str) -> Iterator[tuple[str, ...]]:
+def _of_statement(match: re.Match[str], language: str, folder: str) -> Iterator[tuple[str, ...]]:
     """The files that one statement takes in: a package, or a file named by its path."""
-    path = found["path"]
+    path = match["path"]
     if language == "javascript" and path[:1] not in "./":
         inside = f"node_modules/{path}"
-        yield tuple(normpath(join(folder, each)) for each in (f"{inside}/index.js", f"{inside}.js", f"{inside}/main.js"))
-    if path.startswith(("./", "../", "/")) or "relative" in found[0]:
-        yield _with_ending(normpath(join(folder, path.lstrip("/") if "__DIR__" in found[0] else path)), language)
+        yield tuple(normpath(join(folder, option)) for option in (f"{inside}/index.js", f"{inside}.js", f"{inside}/main.js"))
+    if path.startswith(("./", "../", "/")) or "relative" in match[0]:
+        yield _with_ending(normpath(join(folder, path.lstrip("/") if "__DIR__" in match[0] else path)), language)
 
 
 def _with_ending(path: str, language: str) -> tuple[str, ...]:
     endings = language_catalogue.known(language).endings
     if not endings or "." in path.rpartition("/")[2]:
         return (path,)
-    found = tuple(path + ending for ending in endings)
-    return (*found, f"{path}/index.js", f"{path}/index.ts") if language == "javascript" else found
+    paths = tuple(path + ending for ending in endings)
+    return (*paths, f"{path}/index.js", f"{path}/index.ts") if language == "javascript" else paths
 
 
 def _of_python(code: str, folder: str) -> Iterator[tuple[str, ...]]:
-    for found in _PYTHON.finditer(code):
-        if path := found["path"] or found["run"]:
+    for match in _PYTHON.finditer(code):
+        if path := match["path"] or match["run"]:
             yield (path,)
-        elif found["names"]:
-            for name in found["names"].split(","):
+        elif match["names"]:
+            for name in match["names"].split(","):
                 words = name.split()
                 yield from _module(words[0], folder) if words else ()
-        elif found["called"]:
-            yield from _module(found["called"], folder)
+        elif match["called"]:
+            yield from _module(match["called"], folder)
         else:
-            above = normpath(join(folder, "../" * max(len(found["dots"]) - 1, 0)))
-            if found["module"]:
-                yield from _module(found["module"], above)
+            above = normpath(join(folder, "../" * max(len(match["dots"]) - 1, 0)))
+            if match["module"]:
+                yield from _module(match["module"], above)
             else:
-                for part in found["parts"].split(","):
+                for part in match["parts"].split(","):
                     yield from _module(part.split()[0], above) if part.split() else ()
 
 

@@ -20,7 +20,9 @@ READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code
 """Language: what parses its code; None where it cannot."""
 
 MAX_FILE_CODE = 65_536
-LANGUAGES = {program: each.name for each in language_catalogue.LANGUAGES.values() for program in each.programs.split()}
+LANGUAGES = {
+    program: language.name for language in language_catalogue.LANGUAGES.values() for program in language.programs.split()
+}
 """The language that each interpreter reads. `cmd` reads none of PowerShell, but its commands have the same names there."""
 
 _POWERSHELL = lazy_re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGNORECASE)
@@ -88,18 +90,18 @@ def readings(program: ProgramRun) -> tuple[CommandWords, ...]:
 
 def given(program: ProgramRun) -> list[str]:
     """The code that options have as their values, in any reading. An unknown option may have code by its name."""
-    found = readings(program)
-    texts = [value for words in found for value in _code(words)]
-    if unknown := {name for words in found for name in words.unknown}:
+    known = readings(program)
+    texts = [value for words in known for value in _code(words)]
+    if unknown := {name for words in known for name in words.unknown}:
         texts += option_parser.values(program.argv, unknown & manual_catalogue.spelled("(any-interpreter)", "starts"))
     return list(dict.fromkeys(texts))
 
 
 def _code(words: CommandWords) -> Iterator[str]:
     end = _script_at(words)  # what follows a script are words of its own
-    for each in words.given:
-        if each.valued and each.entry.role == "script" and not 0 < end < each.word:
-            yield each.value.text
+    for option in words.given:
+        if option.valued and option.entry.role == "script" and not 0 < end < option.word:
+            yield option.value.text
 
 
 def _script_at(words: CommandWords) -> int:
@@ -134,8 +136,8 @@ def _powershell(program: ProgramRun) -> list[str]:
 def _after_slash(program: ProgramRun) -> list[str]:
     """What `cmd /c` runs, or `/k`, which stays open after it; without them, what it is fed."""
     for at, word in enumerate(program.argv[1:], 1):
-        if found := _SLASH_C.match(word):
-            return [windows_shells.from_cmd(" ".join((word[found.end() :], *program.argv[at + 1 :])).strip())]
+        if match := _SLASH_C.match(word):
+            return [windows_shells.from_cmd(" ".join((word[match.end() :], *program.argv[at + 1 :])).strip())]
     text = program.stdin_text
     return [windows_shells.from_cmd(text)] if text else []
 
@@ -188,10 +190,10 @@ _SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rai
 
 def is_script(program: ProgramRun) -> bool:
     """Whether a script or module is named, so that standard input is data and not code."""
-    found = readings(program)
-    first, *more = found if any(name[:2] != "--" for name in found[0].unknown) else found[:1]
+    known = readings(program)
+    first, *more = known if any(name[:2] != "--" for name in known[0].unknown) else known[:1]
     named = bool(first.texts) and all(map(_names_code, more))  # unknown letters often take a value, unknown words seldom
-    return (named or all(map(_has_code, found))) and "-" not in program.argv[1:]
+    return (named or all(map(_has_code, known))) and "-" not in program.argv[1:]
 
 
 def _names_code(words: CommandWords) -> bool:
@@ -199,7 +201,7 @@ def _names_code(words: CommandWords) -> bool:
 
 
 def _has_code(words: CommandWords) -> bool:
-    return any(each.entry.role in _RUN for each in words.given)
+    return any(option.entry.role in _RUN for option in words.given)
 
 
 _RUN = frozenset({"module", "script"})

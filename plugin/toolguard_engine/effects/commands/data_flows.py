@@ -44,24 +44,24 @@ _KEYS = lazy_re.compile(
 )
 
 
-def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterable[Effect]:
-    """The effects of combinations. `found`: those of the programs themselves."""
+def effects(reading: Reading, acts: tuple[Effect, ...], where: Where) -> Iterable[Effect]:
+    """The effects of combinations. `acts`: those of the programs themselves."""
     names: set[str] = set()
     sockets = given = False
     for program in reading.runs:
         names.add(program.name)
         given = given or bool(program.given)
-        for each in program.redirects:
-            sockets = sockets or each.target.startswith(SOCKET)
-    if found or sockets:
-        yield from exfiltrations(reading, found, where)
-        yield from _mail_passed_on(reading, found)
+        for redirect in program.redirects:
+            sockets = sockets or redirect.target.startswith(SOCKET)
+    if acts or sockets:
+        yield from exfiltrations(reading, acts, where)
+        yield from _mail_passed_on(reading, acts)
     if sockets or not _TAKING_PART.isdisjoint(names):
-        yield from _of_programs(reading, names, found, where, sockets=sockets)
+        yield from _of_programs(reading, names, acts, where, sockets=sockets)
     if given:
-        yield from foreign_keys(reading, found)
+        yield from foreign_keys(reading, acts)
     if not RESOLVERS.isdisjoint(names):
-        yield from exfiltrated_by_dns(reading, found)
+        yield from exfiltrated_by_dns(reading, acts)
     spelled = " ".join(names)
     if UNKNOWN in spelled:
         yield from fetched_command(reading)
@@ -83,26 +83,26 @@ _TAKING_PART = frozenset({"git", "kill", "find"}).union(
 """Programs of which one takes part in each combination that `_of_programs` looks for."""
 
 
-def _of_several(reading: Reading, names: set[str], found: tuple[Effect, ...]) -> Iterator[Effect]:
+def _of_several(reading: Reading, names: set[str], acts: tuple[Effect, ...]) -> Iterator[Effect]:
     """What takes at least two programs."""
     if not CLONERS.isdisjoint(names) or not UNPACKERS.isdisjoint(names):
         yield from cloned_then_run(reading)
     if not instruction_files.PROGRAMS.isdisjoint(names):
         yield from fetched_instructions(reading)
     if not FETCHERS.isdisjoint(names):
-        yield from run_from_variable(reading, found)
+        yield from run_from_variable(reading, acts)
     if "git" in names:
         yield from new_address_pushes(reading)
         yield from pushed_from_list(reading)
 
 
 def _of_programs(
-    reading: Reading, names: set[str], found: tuple[Effect, ...], where: Where, *, sockets: bool
+    reading: Reading, names: set[str], acts: tuple[Effect, ...], where: Where, *, sockets: bool
 ) -> Iterator[Effect]:
     if not _MAKERS.isdisjoint(names):
-        yield from downloaded_then_run(reading, found)
+        yield from downloaded_then_run(reading, acts)
     if len(reading.runs) > 1:
-        yield from _of_several(reading, names, found)
+        yield from _of_several(reading, names, acts)
     if not _PUBLISHERS.isdisjoint(names):
         yield from _published(reading, where)
     if not accepted_keys.PROGRAMS.isdisjoint(names):
@@ -118,12 +118,12 @@ def _of_programs(
         yield from _stages(reading)
 
 
-def _mail_passed_on(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+def _mail_passed_on(reading: Reading, acts: tuple[Effect, ...]) -> Iterator[Effect]:
     """Mail to a server for tests on this machine, whose port the same call forwards or which is only the default."""
-    local = [effect for effect in found if {"mail", "local"} <= effect.flags and effect.program is not None]
+    local = [effect for effect in acts if {"mail", "local"} <= effect.flags and effect.program is not None]
     if not local:
         return
-    runs = [*reading.runs, *(effect.program for effect in found if effect.program is not None)]
+    runs = [*reading.runs, *(effect.program for effect in acts if effect.program is not None)]
     forwarded = any(map(_forwards, runs))
     for effect in local:
         code = (

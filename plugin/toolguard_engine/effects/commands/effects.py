@@ -165,7 +165,7 @@ def effects(  # noqa: PLR0912 - a case for each combination
         if len(seen.runs) > 1 and any(rebuilt_text.possible(effect) for effect in found):
             found = list(rebuilt_text.marked(seen, found))
     if seen.unread:
-        found += [Effect("run-unread", each.file, "", _NO_FLAGS) for each in seen.unread if each.made]
+        found += [Effect("run-unread", file.file, "", _NO_FLAGS) for file in seen.unread if file.made]
     if seen.scripts is not None:
         found += made_then_run.effects(seen, seen.scripts, found, where)
     found += data_flows.effects(seen, tuple(found), where)
@@ -225,12 +225,12 @@ def _severe(runs: tuple[ProgramRun, ...], where: Where, work: WorkLimit) -> Iter
                     return
 
 
-def _with_address(found: list[Effect]) -> list[Effect]:
+def _with_address(acts: list[Effect]) -> list[Effect]:
     """Sets the address as the target of `run-text` for fetched text, if it is known."""
-    address = next((effect.target for effect in found if effect.kind == "fetch"), "")
+    address = next((effect.target for effect in acts if effect.kind == "fetch"), "")
     return [
         replace(effect, target=address) if address and effect.kind == "run-text" and "fetched" in effect.flags else effect
-        for effect in found
+        for effect in acts
     ]
 
 
@@ -253,8 +253,8 @@ def _of(program: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Ef
     if program.redirects:
         yield from _redirected(program, where)
     if program.name == "tee" and _passes_on_without_end(program):
-        found = (effect_on("fills", word, program, where) for word in program.words.texts)
-        yield from (each for each in found if each.place not in ("null", "device"))
+        effects = (effect_on("fills", word, program, where) for word in program.words.texts)
+        yield from (effect for effect in effects if effect.place not in ("null", "device"))
     for name, value in program.assigns:
         yield from system_programs.assigned(name, value, program)
 

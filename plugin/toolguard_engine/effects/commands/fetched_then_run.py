@@ -24,9 +24,9 @@ UNPACKERS = manual_catalogue.doing("unpacks")
 CLONERS = program_catalogue.programs("cloner")
 
 
-def downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+def downloaded_then_run(reading: Reading, effects: tuple[Effect, ...]) -> Iterator[Effect]:
     got: dict[str, ProgramRun] = {}
-    for effect in found:
+    for effect in effects:
         if effect.kind == "write" and "fetched" in effect.flags and effect.program is not None:
             got[effect.target.rpartition("/")[2]] = effect.program
         elif effect.kind == "copy-in" and effect.program is not None and not effect.flags & {"private", "local"}:
@@ -214,13 +214,13 @@ def fetched_command(reading: Reading) -> Iterator[Effect]:
                     yield from hidden_text(program, feed, piped=False)
 
 
-def run_from_variable(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+def run_from_variable(reading: Reading, effects: tuple[Effect, ...]) -> Iterator[Effect]:
     """`x=$(curl ...); eval "$x"`: what was fetched is kept in a variable, or read line by line, and then runs."""
     piped = [program for program in reading.runs if program.name in FETCHERS and program.piped]
     fetchers = [program for program in piped[:MAX_PARTNERS] if _is_last(program, reading)]
     if not fetchers:
         return
-    evaluated = any(effect.kind == "run-text" and "variable" in effect.flags for effect in found)
+    evaluated = any(effect.kind == "run-text" and "variable" in effect.flags for effect in effects)
     if evaluated or any(program.name.startswith(UNKNOWN) and not program.given for program in reading.runs):
         yield Effect("run-text", fetchers[0].name, "", frozenset({"fetched"}), fetchers[0])
 

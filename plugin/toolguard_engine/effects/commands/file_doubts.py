@@ -41,10 +41,10 @@ _ENOUGH = 2
 """Values that a program needs to ask its own service: the address and the key."""
 
 
-def counted(found: Sequence[Effect], where: Where) -> tuple[Effect, ...]:
+def counted(effects: Sequence[Effect], where: Where) -> tuple[Effect, ...]:
     """The effects that count, of all those of a call."""
-    own = frozenset(_asking_own_service(found))
-    return tuple([effect for effect in found if _counts(effect, where, own)])
+    own = frozenset(_asking_own_service(effects))
+    return tuple([effect for effect in effects if _counts(effect, where, own)])
 
 
 def _counts(effect: Effect, where: Where, own: frozenset[str]) -> bool:
@@ -98,11 +98,11 @@ def _substituted_in(program: ProgramRun) -> str:
     return program.origin.path if program.origin is not None and "$()" in program.via else ""
 
 
-def _asking_own_service(found: Sequence[Effect]) -> Iterator[str]:
+def _asking_own_service(effects: Sequence[Effect]) -> Iterator[str]:
     """The files that read several values of one configuration with keys, and ask an address that they do not name."""
-    leaks = [each.program for each in found if each.kind == "exfiltrate" and each.program is not None]
+    leaks = [leak.program for leak in effects if leak.kind == "exfiltrate" and leak.program is not None]
     read: dict[str, list[str]] = {}
-    for effect in found if leaks and all(map(_is_open, leaks)) else ():
+    for effect in effects if leaks and all(map(_is_open, leaks)) else ():
         if effect.kind == "read" and effect.place == "credentials" and effect.program is not None:
             read.setdefault(_substituted_in(effect.program), []).append(effect.target)
     for path, targets in read.items():

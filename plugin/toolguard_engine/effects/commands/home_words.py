@@ -10,10 +10,12 @@ from toolguard_engine.effects.syntax.variable_values import Value
 
 def moved(command: Simple, home: Value) -> Simple | None:
     """The command with `~` replaced by the home folder that this command itself set; None if there is no `~`."""
-    targets = [each.target for each in command.redirects]
+    targets = [redirect.target for redirect in command.redirects]
     if not isinstance(home, str) or home == "~" or not any(map(_begins_at_home, (*command.words, *targets))):
         return None
-    redirects = [Redirection(each.operator, _moved(each.target, home), each.fd) for each in command.redirects]
+    redirects = [
+        Redirection(redirect.operator, _moved(redirect.target, home), redirect.fd) for redirect in command.redirects
+    ]
     return Simple([_moved(word, home) for word in command.words], command.assigns, redirects)
 
 

@@ -90,14 +90,14 @@ def _edits(program: ProgramRun, *, in_place: bool = True) -> Iterator[_Edit]:
 
 def _scripts(program: ProgramRun) -> tuple[list[str], bool, bool]:
     """The scripts among the words, whether their patterns are extended ones, and whether the files are changed."""
-    found, extended, words, in_place = list[str](), program.name == "perl", list(program.argv[1:]), False
+    scripts, extended, words, in_place = list[str](), program.name == "perl", list(program.argv[1:]), False
     if program.name not in _SED and program.name != "perl":
         raise _Unclear
     while words:
         word = words.pop(0)
         name, sign, value = word.partition("=")
         if name in ("--expression", "-e"):
-            found.append(value if sign and name != "-e" else words.pop(0))
+            scripts.append(value if sign and name != "-e" else words.pop(0))
         elif word in ("-E", "-r", "--regexp-extended"):
             extended = True
         elif name == "--in-place" or re.fullmatch(r"-i(?:\.\w{1,9})?", word):
@@ -107,14 +107,14 @@ def _scripts(program: ProgramRun) -> tuple[list[str], bool, bool]:
         ):
             in_place = True
             extended = extended or "E" in word or "r" in word
-            found += [words.pop(0)] if match[match.lastindex or 0] == "e" and word.endswith("e") else []
+            scripts += [words.pop(0)] if match[match.lastindex or 0] == "e" and word.endswith("e") else []
         elif program.name == "perl" and word in ("-pe", "-p"):
-            found += [words.pop(0)] if word == "-pe" else []
+            scripts += [words.pop(0)] if word == "-pe" else []
         elif word.startswith("-"):
             raise _Unclear
-        elif word and not found:
-            found.append(word)
-    return found, extended, in_place
+        elif word and not scripts:
+            scripts.append(word)
+    return scripts, extended, in_place
 
 
 def _range(script: str, at: int, *, extended: bool) -> tuple[Any, Any, int]:
@@ -154,16 +154,16 @@ def _parsed(script: str, *, extended: bool, perl: bool) -> Iterator[_Edit]:
 
 
 def _after_spaces(script: str, at: int) -> int:
-    found = _SPACES.match(script, at)
-    return found.end() if found else at
+    match = _SPACES.match(script, at)
+    return match.end() if match else at
 
 
 def _address(script: str, at: int, *, extended: bool) -> tuple[Any, int]:
-    if (found := _ADDRESS.match(script, at)) is None:
+    if (match := _ADDRESS.match(script, at)) is None:
         return None, at
-    if found[1] is not None:
-        return _compiled(found[1], extended=extended), found.end()
-    return found[0] if found[0] == "$" else int(found[0]), found.end()
+    if match[1] is not None:
+        return _compiled(match[1], extended=extended), match.end()
+    return match[0] if match[0] == "$" else int(match[0]), match.end()
 
 
 def _substitution(script: str, at: int, *, extended: bool, perl: bool) -> tuple[_Edit, int]:
@@ -172,8 +172,8 @@ def _substitution(script: str, at: int, *, extended: bool, perl: bool) -> tuple[
         raise _Unclear
     pattern, at = _until(script, at + 1, sign)
     new, at = _until(script, at, sign)
-    found = (_PERL_FLAGS if perl else _FLAGS).match(script, at)
-    flags = found[0] if found else ""
+    match = (_PERL_FLAGS if perl else _FLAGS).match(script, at)
+    flags = match[0] if match else ""
     at += len(flags)
     if "x" in flags or "s" in flags or script[at : at + 1] not in ("", ";", "\n", " ", "}"):
         raise _Unclear
@@ -187,13 +187,13 @@ def _substitution(script: str, at: int, *, extended: bool, perl: bool) -> tuple[
 
 def _until(script: str, at: int, sign: str) -> tuple[str, int]:
     """The text up to a sign that is not escaped, and the position after that."""
-    found = ""
+    part_text = ""
     while script[at] != sign:
         step = 2 if script[at] == "\\" else 1
         part = script[at : at + step]
-        found += sign if part == f"\\{sign}" else part
+        part_text += sign if part == f"\\{sign}" else part
         at += step
-    return found, at + 1
+    return part_text, at + 1
 
 
 def _compiled(pattern: str, *, extended: bool, perl: bool = False, ignores: bool = False) -> Any:
@@ -265,7 +265,7 @@ def _replacement(new: str, *, perl: bool) -> Callable[[Any], str]:
         else:
             parts.append(0 if sign == "&" and not perl else sign)
             at += 1
-    return lambda match: "".join(each if isinstance(each, str) else match.group(each) or "" for each in parts)
+    return lambda match: "".join(part if isinstance(part, str) else match.group(part) or "" for part in parts)
 
 
 def _applied(edit: _Edit, lines: list[str]) -> Iterator[str]:
@@ -281,15 +281,15 @@ def _applied(edit: _Edit, lines: list[str]) -> Iterator[str]:
 
 
 def _substituted(edit: _Edit, line: str) -> str:
-    found, end = "", 0
+    result, end = "", 0
     for match in islice(edit.pattern.finditer(line), edit.most or None):
         if match.start() == match.end() and not edit.most:  # programs differ in which empty matches count
             raise _Unclear
-        found += line[end : match.start()] + (edit.groups(match) if edit.groups else "")
+        result += line[end : match.start()] + (edit.groups(match) if edit.groups else "")
         end = match.end()
-        if len(found) > MAX_TEXT:
+        if len(result) > MAX_TEXT:
             raise _Unclear
-    return found + line[end:]
+    return result + line[end:]
 
 
 def _is_meant(edit: _Edit, number: int, line: str, last: int, *, within: bool) -> tuple[bool, bool]:

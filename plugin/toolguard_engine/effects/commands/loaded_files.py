@@ -43,8 +43,8 @@ class _Code(NamedTuple):
 def loaded(program: ProgramRun, files: Iterable[str]) -> str:
     """Which of these names of files this run of an interpreter loads; empty if none."""
     language = code_sources.language(program.name)
-    found = code_sources.source(program)
-    code = _named(*found) if found is not None else _named(language, "")
+    source = code_sources.source(program)
+    code = _named(*source) if source is not None else _named(language, "")
     modules = code.modules | _of_options(program, language)
     for name in files:
         stem, dot, end = name.rpartition(".")
@@ -60,21 +60,23 @@ def loaded(program: ProgramRun, files: Iterable[str]) -> str:
 def _of_options(program: ProgramRun, language: str) -> frozenset[str]:
     """`python3 -m x`, `ruby -r./x`, `perl -Mx`: the names of modules."""
     wanted = language_catalogue.known(language).module_role
-    found = (each for words in code_sources.readings(program) for each in words.given) if wanted else ()
-    return frozenset(each.value.text.rpartition("/")[2].partition("=")[0] for each in found if each.entry.role == wanted)
+    options = (option for words in code_sources.readings(program) for option in words.given) if wanted else ()
+    return frozenset(
+        option.value.text.rpartition("/")[2].partition("=")[0] for option in options if option.entry.role == wanted
+    )
 
 
 @lru_cache(maxsize=4)
 def _named(language: str, code: str) -> _Code:
-    literals = ["".join(found) for found in islice(_LITERAL.findall(code), _MOST)]
+    literals = ["".join(texts) for texts in islice(_LITERAL.findall(code), _MOST)]
     modules: set[str] = set()
     loads = language_catalogue.known(language).loads
     if language == "python":
         for names, name in islice(_IMPORTED.findall(code), _MOST):
-            modules.update(each.split()[0] for each in (*names.split(","), name) if each.split())
+            modules.update(part.split()[0] for part in (*names.split(","), name) if part.split())
     return _Code(
-        frozenset(each.rpartition("/")[2] for each in literals),
-        frozenset(each.rpartition("/")[2] for each in literals if each.startswith(_FIRST) or language == "ruby"),
+        frozenset(literal.rpartition("/")[2] for literal in literals),
+        frozenset(literal.rpartition("/")[2] for literal in literals if literal.startswith(_FIRST) or language == "ruby"),
         frozenset(modules),
         loads=bool(loads) and re.search(loads, code) is not None,
         evaluates=_EVALUATES.search(code) is not None,

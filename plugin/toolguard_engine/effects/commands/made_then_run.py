@@ -51,29 +51,29 @@ class UnknownChange(NamedTuple):
         return path == self.path
 
 
-def effects(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Where) -> Iterator[Effect]:
-    """One `run-made` for each script that is run after it was changed. `found`: the effects of the programs."""
-    made = unknown_changes(seen, scripts, found, where) if len(seen.runs) > 1 else []
+def effects(seen: Reading, scripts: RanScripts, acts: Sequence[Effect], where: Where) -> Iterator[Effect]:
+    """One `run-made` for each script that is run after it was changed. `acts`: the effects of the programs."""
+    made = unknown_changes(seen, scripts, acts, where) if len(seen.runs) > 1 else []
     for path, position in scripts.ran if made else ():
-        if any(each.at < position - 1 and each.covers(path) for each in made):
+        if any(change.at < position - 1 and change.covers(path) for change in made):
             yield Effect("run-made", _shown(path, where))
 
 
-def _changes_by_program(found: Sequence[Effect]) -> dict[int, list[Effect]]:
+def _changes_by_program(acts: Sequence[Effect]) -> dict[int, list[Effect]]:
     """The effects that change files of this machine, by the id of the program."""
     changes: dict[int, list[Effect]] = {}
-    for effect in found:
+    for effect in acts:
         if effect.program is not None and effect.kind in _CHANGES and effect.place not in _ELSEWHERE:
             changes.setdefault(id(effect.program), []).append(effect)
     return changes
 
 
-def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Where) -> list[UnknownChange]:
+def unknown_changes(seen: Reading, scripts: RanScripts, acts: Sequence[Effect], where: Where) -> list[UnknownChange]:
     """The first `MAX_MADE`, in the order in which they happen."""
     opaque = {normal(path, where) for path in scripts.opaque}
     shown = {normal(path, where) for path, _ in seen.written} - opaque
     copies = dict(scripts.copies)
-    written = _changes_by_program(found)
+    written = _changes_by_program(acts)
     made: list[UnknownChange] = []
     for at, program in enumerate(seen.runs):
         if len(made) >= MAX_MADE:
@@ -93,9 +93,9 @@ def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect],
     return made
 
 
-def _written(program: ProgramRun, found: Iterable[Effect], where: Where) -> Iterator[str]:
+def _written(program: ProgramRun, acts: Iterable[Effect], where: Where) -> Iterator[str]:
     """The files whose content a program changes, as far as their names are known."""
-    targets = [effect.target for effect in found if "touched" not in effect.flags]
+    targets = [effect.target for effect in acts if "touched" not in effect.flags]
     if program.name in _DECODERS:
         targets += filter(None, option_parser.values(program.argv, _OUTPUTS))
     for target in targets:
@@ -107,11 +107,11 @@ def _move(made: list[UnknownChange], pairs: list[tuple[str, str]], at: int, prog
     """A copy is as unknown as what it is a copy of."""
     for before, after in pairs:
         source, target = normal(before, where, program.cwd), normal(after, where, program.cwd)
-        unknown = [each for each in made if each.covers(source) or f"{each.path}/".startswith(f"{source}/")]
-        made[:] = [each for each in made if each.path != target or each.below]
-        below = {each.below or each.path != source for each in unknown}
-        itself = any(each.covers(source) for each in unknown)
-        made += [UnknownChange(target, at, below=each) for each in below | ({False} if itself else set())]
+        unknown = [change for change in made if change.covers(source) or f"{change.path}/".startswith(f"{source}/")]
+        made[:] = [change for change in made if change.path != target or change.below]
+        below = {change.below or change.path != source for change in unknown}
+        itself = any(change.covers(source) for change in unknown)
+        made += [UnknownChange(target, at, below=is_below) for is_below in below | ({False} if itself else set())]
 
 
 def _by_unpacking(
@@ -127,7 +127,7 @@ def _by_unpacking(
         return
     archive = normal(archive_of(program), where, program.cwd)
     is_fed = program.stdin is not None and not _FETCHERS.isdisjoint(program.stdin.programs)
-    if is_fed or archive in scripts.foreign or any(each.covers(archive) for each in made):
+    if is_fed or archive in scripts.foreign or any(change.covers(archive) for change in made):
         yield UnknownChange(normal(".", where, program.cwd), at, below=True)
 
 

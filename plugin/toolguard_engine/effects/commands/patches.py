@@ -28,9 +28,9 @@ def added(diff: str) -> Iterator[tuple[str, str]]:
     """Each file as it may be named, with and without its first folder, and the lines that are added to it."""
     paths, lines, count = list[str](), list[str](), 0
     for line in diff[:MAX_TEXT].split("\n"):
-        if found := _TARGET.match(line):
+        if match := _TARGET.match(line):
             yield from ((path, "\n".join(lines)) for path in paths)
-            name = found[1].strip().strip('"')
+            name = match[1].strip().strip('"')
             paths, lines = [*dict.fromkeys((name, name.partition("/")[2] or name))], []
             count += 1
             if count > MAX_FILES:

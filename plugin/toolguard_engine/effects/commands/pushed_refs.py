@@ -43,8 +43,8 @@ def pushed_from_list(reading: Reading) -> Iterator[Effect]:
         given = [
             name for place_, feed in program.given if program.argv[place_].startswith(UNKNOWN) for name in feed.programs
         ]
-        inner = [each for each in before if "$()" in each.via and each.name in given]
-        if any(each.name not in _NAMING or _may_delete(each) or _shows_content(each) for each in makers) or any(
+        inner = [earlier for earlier in before if "$()" in earlier.via and earlier.name in given]
+        if any(maker.name not in _NAMING or _may_delete(maker) or _shows_content(maker) for maker in makers) or any(
             map(_may_delete, inner)
         ):
             yield Effect("discard", "branches that another program lists", "remote", frozenset({"variable"}), program)
@@ -52,18 +52,20 @@ def pushed_from_list(reading: Reading) -> Iterator[Effect]:
 
 def _list_makers(program: ProgramRun, lister: str, before: tuple[ProgramRun, ...]) -> list[ProgramRun]:
     """The programs whose output the wrapper of a push reads, also through a file."""
-    wrapper = next((each for each in reversed(before) if each.name == lister), program)
+    wrapper = next((other for other in reversed(before) if other.name == lister), program)
     files = {redirect.target for redirect in wrapper.redirects if redirect.kind == "read"}
     files |= {value.text for value in wrapper.words.values("--arg-file")}
     files = {normpath(file) for file in files}
     pipelines = {program.pipeline}
-    for each in before if files else ():
-        kept = {redirect.target for redirect in each.redirects if redirect.kind != "read"}
-        if each.name == "tee":
-            kept |= set(each.argv[1:4])
+    for earlier in before if files else ():
+        kept = {redirect.target for redirect in earlier.redirects if redirect.kind != "read"}
+        if earlier.name == "tee":
+            kept |= set(earlier.argv[1:4])
         if not files.isdisjoint(map(normpath, kept)):
-            pipelines.add(each.pipeline)
-    return [each for each in before if each.pipeline in pipelines and each.name not in program.via and each.name != "tee"]
+            pipelines.add(earlier.pipeline)
+    return [
+        other for other in before if other.pipeline in pipelines and other.name not in program.via and other.name != "tee"
+    ]
 
 
 def _may_delete(program: ProgramRun) -> bool:
@@ -71,8 +73,8 @@ def _may_delete(program: ProgramRun) -> bool:
     if program.name == "git":
         words = [value.text for value in program.words.values("--format")]
     elif program.name in _REWRITING:
-        separators = (each for each in program.words.given if "--field-separator" in each.entry.names)
-        apart = {at for each in separators for at in (each.word, each.value.at)}
+        separators = (option for option in program.words.given if "--field-separator" in option.entry.names)
+        apart = {at for separator in separators for at in (separator.word, separator.value.at)}
         words = [word for at, word in enumerate(program.argv) if at and at not in apart]
     else:
         return False

@@ -27,7 +27,7 @@ def resolved(runs: list[ProgramRun], running: RunFiles | None = None) -> list[Pr
 
 def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramRun]:
     names: dict[str, str] = {}
-    found, located = [], ""
+    programs, located = [], ""
     for program in runs:
         if program.name in _LOCATORS:
             located = program.argv[-1]
@@ -39,8 +39,8 @@ def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramR
             path, name, *_ = program.words.texts
             names[f"hash {name}"] = basename(path)
         real = _real(program, names, running) if names or "/" in program.argv[0] else ""
-        found.append(program.with_words((real, *program.argv[1:]), real) if real else program)
-    return found
+        programs.append(program.with_words((real, *program.argv[1:]), real) if real else program)
+    return programs
 
 
 def _real(program: ProgramRun, names: dict[str, str], running: RunFiles | None) -> str:

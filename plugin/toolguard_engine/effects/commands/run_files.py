@@ -155,8 +155,8 @@ class RunFiles(AskedFiles):
         return self._patterns_still_hold() if self.patterns or self.named else True
 
     def _patterns_still_hold(self) -> bool:
-        return all(self._meant(pattern) == found for pattern, found in self.patterns.items()) and all(
-            self._below_named(folder, re.compile(pattern)) == found for (pattern, folder), found in self.named.items()
+        return all(self._meant(pattern) == paths for pattern, paths in self.patterns.items()) and all(
+            self._below_named(folder, re.compile(pattern)) == paths for (pattern, folder), paths in self.named.items()
         )
 
     def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False) -> bool:

@@ -73,7 +73,7 @@ def _at_places(walk: Walk, row: Runner, program: ProgramRun) -> Iterator[FilePla
         name = word.rpartition("/")[2]
         stem = name.rpartition(".")[0] if name.endswith(_UNITS) else name
         template = f"{stem.partition('@')[0]}@" if "@" in stem else stem
-        places = (each.replace("{stem}", stem).replace("{template}", template) for each in row.places.split("|"))
+        places = (part.replace("{stem}", stem).replace("{template}", template) for part in row.places.split("|"))
         if "/" not in word and stem and (file := found_file(walk, tuple(dict.fromkeys(places)), "", program)):
             yield file
 
@@ -85,7 +85,7 @@ def _by_itself(walk: Walk, row: Runner, program: ProgramRun, folder: str) -> Ite
     if not row.always and _are_untouched(walk, row, program, folder):
         yield from made_elsewhere(walk, row, program, folder)
         return
-    for group in (_at_home(each, program) for each in _exact(row.reads)):
+    for group in (_at_home(names, program) for names in _exact(row.reads)):
         _will_run(walk, row, group, folder, program)
         if (row.always or any(concerns(walk, join(folder, name), program) for name in group)) and (
             file := found_file(walk, group, folder, program)
@@ -215,17 +215,17 @@ MAX_NAMES = 4_000
 def names_in(file: FilePlace) -> Iterator[str]:
     """The paths of files that a file names: of the same kind, or behind a word that says that it takes them in."""
     folder, _, name = file.path.rpartition("/")
-    for each in _names_of(file.text, f".{name.rpartition('.')[2]}"):
-        yield join(folder, each)
-        yield each
+    for file_name in _names_of(file.text, f".{name.rpartition('.')[2]}"):
+        yield join(folder, file_name)
+        yield file_name
 
 
 @lru_cache(maxsize=8)
 def _names_of(text: str, ending: str) -> tuple[str, ...]:
     """Kept: the same file is run again and again."""
-    found = (each[0] for each in _NAME.finditer(text) if each[0].endswith(ending))
-    taken = (each[1] for each in _TAKES.finditer(text))
-    return tuple(dict.fromkeys((*islice(found, MAX_NAMES), *islice(taken, MAX_NAMES))))
+    names = (match[0] for match in _NAME.finditer(text) if match[0].endswith(ending))
+    taken = (match[1] for match in _TAKES.finditer(text))
+    return tuple(dict.fromkeys((*islice(names, MAX_NAMES), *islice(taken, MAX_NAMES))))
 
 
 def concerns(walk: Walk, path: str, program: ProgramRun) -> bool:
@@ -269,9 +269,9 @@ def operands(program: ProgramRun, row: Runner, *, verbs: bool = False) -> list[s
     run as well, as in `pip install -e .`."""
     words, argv = _words(program, row), program.argv
     known = {value.at for value in words.values(*row.options, *row.folder)}
-    found = _named(word.text for word in words.named_words if word.at not in known and word.text == argv[word.at])
+    named = _named(word.text for word in words.named_words if word.at not in known and word.text == argv[word.at])
     own = {word for verb in row.verbs for word in verb}
-    return found if verbs else [word for word in found if word not in own]
+    return named if verbs else [word for word in named if word not in own]
 
 
 def _words(program: ProgramRun, row: Runner) -> CommandWords:

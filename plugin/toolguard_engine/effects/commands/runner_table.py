@@ -77,16 +77,16 @@ def load() -> RunnerTable:
 
 @cache
 def _by_program() -> dict[str, tuple[Runner, ...]]:
-    found: dict[str, tuple[Runner, ...]] = {}
-    for each in load().runners:
-        for name in each.programs:
-            found[name] = (*found.get(name, ()), each)
-    return found
+    by_program: dict[str, tuple[Runner, ...]] = {}
+    for runner in load().runners:
+        for name in runner.programs:
+            by_program[name] = (*by_program.get(name, ()), runner)
+    return by_program
 
 
 @cache
 def _by_name() -> dict[str, RunVariable]:
-    return {name: each for each in load().variables for name in each.names}
+    return {name: variable for variable in load().variables for name in variable.names}
 
 
 def from_toml() -> RunnerTable:
@@ -97,7 +97,7 @@ def from_toml() -> RunnerTable:
 def parse(table: Mapping[str, Any]) -> RunnerTable:
     """Raises `ValueError` for an unknown key, a repeated program or variable, or a row that reads nothing."""
     variables = tuple(_variable(row) for row in table["variable"])
-    names = [name for each in variables for name in each.names]
+    names = [name for variable in variables for name in variable.names]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"variables with two rows: {', '.join(twice)}")
     return RunnerTable(tuple(_runner(row) for row in table["runner"]), variables)
@@ -106,27 +106,27 @@ def parse(table: Mapping[str, Any]) -> RunnerTable:
 def _runner(row: Mapping[str, Any]) -> Runner:
     given: dict[str, Any] = {key: tuple(value.split()) if key in _LISTS else value for key, value in row.items()}
     given["programs"] = _programs(row["programs"])
-    given["verbs"] = tuple(tuple(each.split()) for each in row.get("verbs", "").split(",") if each.strip())
-    given["reads"] = tuple(tuple(each.split("|")) for each in row.get("reads", "").split())
+    given["verbs"] = tuple(tuple(part.split()) for part in row.get("verbs", "").split(",") if part.strip())
+    given["reads"] = tuple(tuple(part.split("|")) for part in row.get("reads", "").split())
     try:
-        found = msgspec.convert(given, Runner, strict=True)
+        runner = msgspec.convert(given, Runner, strict=True)
     except msgspec.ValidationError as error:
         raise ValueError(f"the row of {row['programs']}: {error}") from None
     if unknown := given.keys() - set(Runner.__struct_fields__):
         raise ValueError(f"the row of {row['programs']} has unknown keys: {', '.join(sorted(unknown))}")
-    if not (found.reads or found.options or found.operands or found.stdin or found.texts):
+    if not (runner.reads or runner.options or runner.operands or runner.stdin or runner.texts):
         raise ValueError(f"the row of {row['programs']} reads nothing")
-    return found
+    return runner
 
 
 def _programs(names: str) -> tuple[str, ...]:
-    found: list[str] = []
+    programs: list[str] = []
     for name in names.split():
         role = name.removeprefix("role:")
-        found += sorted(program_catalogue.programs(role)) if role != name else [name]
-    if len(found) != len(set(found)):
+        programs += sorted(program_catalogue.programs(role)) if role != name else [name]
+    if len(programs) != len(set(programs)):
         raise ValueError(f"the row of {names} names a program twice")
-    return tuple(found)
+    return tuple(programs)
 
 
 def _variable(row: Mapping[str, Any]) -> RunVariable:
@@ -137,5 +137,5 @@ def _variable(row: Mapping[str, Any]) -> RunVariable:
 
 def encode(table: RunnerTable) -> str:
     """JSON with one row per line."""
-    rows = (",\n".join(msgspec.json.encode(each).decode() for each in part) for part in (table.runners, table.variables))
+    rows = (",\n".join(msgspec.json.encode(runner).decode() for runner in part) for part in (table.runners, table.variables))
     return '{{"runners": [\n{}\n],\n"variables": [\n{}\n]}}\n'.format(*rows)

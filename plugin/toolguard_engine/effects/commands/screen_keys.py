@@ -12,13 +12,13 @@ _KEY: Final = lazy_re.compile(r"\\(?:[rn]|[0-3]?[0-7]{1,2})|\^[MJmj]")
 """Of the signs that screen reads in a text: Return, as `^M`, `\\r` or its octal number, and other signs by number."""
 
 
-def typed(found: WrapperWords, argv: tuple[str, ...]) -> str:
+def typed(reading: WrapperWords, argv: tuple[str, ...]) -> str:
     """The text; empty if the words of screen type nothing."""
-    match found.options.last("-X"):
+    match reading.options.last("-X"):
         case "stuff":
-            return _signs(" ".join(argv[found.at :]))
+            return _signs(" ".join(argv[reading.at :]))
         case "eval":
-            return "\n".join(_signs(each) for each in map(_stuffed, argv[found.at :]) if each)
+            return "\n".join(_signs(keys) for keys in map(_stuffed, argv[reading.at :]) if keys)
     return ""
 
 
@@ -34,7 +34,7 @@ def _stuffed(command: str) -> str:
 
 
 def _signs(text: str) -> str:
-    return _KEY.sub(lambda found: _sign(found[0]), text)
+    return _KEY.sub(lambda match: _sign(match[0]), text)
 
 
 def _sign(written: str) -> str:

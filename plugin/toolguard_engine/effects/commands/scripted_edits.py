@@ -60,11 +60,11 @@ class _Ends(Exception):  # noqa: N818 - the script ends early
 
 def edited(program: ProgramRun, text: str, path: str) -> str | None:
     """The text of the file at this path after the script; None if that is not known."""
-    found = code_sources.source(program)
-    if found is None or found[0] != "python" or len(found[1]) > MAX_CODE or UNKNOWN in found[1] or len(text) > MAX_TEXT:
+    source = code_sources.source(program)
+    if source is None or source[0] != "python" or len(source[1]) > MAX_CODE or UNKNOWN in source[1] or len(text) > MAX_TEXT:
         return None
     try:
-        return _Script(text, basename(path)).result(ast.parse(found[1]))
+        return _Script(text, basename(path)).result(ast.parse(source[1]))
     except (_Unclear, SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
 
@@ -93,19 +93,21 @@ class _Script:
             self._assign([item.optional_vars] if item.optional_vars else [], self._value(item.context_expr))
 
     def _run(self, statements: list[ast.stmt]) -> None:
-        for each in statements:
-            if isinstance(each, ast.Import | ast.ImportFrom):
-                _check_import(each)
-            elif isinstance(each, ast.Expr):
-                self._value(each.value)
-            elif isinstance(each, ast.Assign):
-                self._assign(each.targets, self._value(each.value))
-            elif isinstance(each, ast.With):
-                self._open(each.items)
-                self._run(each.body)
-            elif isinstance(each, ast.If):
-                self._run(each.body if self._is_true(each.test) else each.orelse)
-            elif isinstance(each, ast.Raise) or (isinstance(each, ast.Assert) and not self._is_true(each.test)):
+        for statement in statements:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                _check_import(statement)
+            elif isinstance(statement, ast.Expr):
+                self._value(statement.value)
+            elif isinstance(statement, ast.Assign):
+                self._assign(statement.targets, self._value(statement.value))
+            elif isinstance(statement, ast.With):
+                self._open(statement.items)
+                self._run(statement.body)
+            elif isinstance(statement, ast.If):
+                self._run(statement.body if self._is_true(statement.test) else statement.orelse)
+            elif isinstance(statement, ast.Raise) or (
+                isinstance(statement, ast.Assert) and not self._is_true(statement.test)
+            ):
                 raise _Ends
 
     def _assign(self, targets: list[ast.expr], value: Any) -> None:
@@ -127,8 +129,8 @@ class _Script:
             return self._names.get(node.id, _UNKNOWN)
         if isinstance(node, ast.Call):
             return self._call(node)
-        inner = [self._value(each) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
-        if any(each in (_UNKNOWN, _FILE) for each in inner):
+        inner = [self._value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        if any(value in (_UNKNOWN, _FILE) for value in inner):
             return _UNKNOWN
         if isinstance(node, ast.Compare) and len(inner) == 2:  # noqa: PLR2004 - both sides
             self._spend(*inner)
@@ -144,8 +146,8 @@ class _Script:
         if name in ("open", "Path") and not (isinstance(call.func, ast.Attribute) and not _is_of_module(call.func)):
             return self._opened(call)
         base = self._value(call.func.value) if isinstance(call.func, ast.Attribute) else _UNKNOWN
-        given = [self._value(each) for each in call.args]
-        options = {each.arg: self._value(each.value) for each in call.keywords}
+        given = [self._value(argument) for argument in call.args]
+        options = {keyword.arg: self._value(keyword.value) for keyword in call.keywords}
         if "file" in options:
             raise _Unclear
         if base is _FILE:
@@ -175,8 +177,8 @@ class _Script:
 
     def _opened(self, call: ast.Call) -> object:
         """Only one file is opened, always by the same name."""
-        given = [self._value(each) for each in call.args]
-        modes = [self._value(each.value) for each in call.keywords if each.arg == "mode"]
+        given = [self._value(argument) for argument in call.args]
+        modes = [self._value(keyword.value) for keyword in call.keywords if keyword.arg == "mode"]
         name = given[0] if given else ""
         if name is not _FILE:
             if not isinstance(name, str) or basename(name) != self._file or self._opens not in ("", name):
@@ -192,7 +194,9 @@ class _Script:
 
     def _replaced(self, text: str, given: list[Any]) -> str:
         old, new, *most = given
-        if not (isinstance(old, str) and isinstance(new, str) and old) or not all(isinstance(each, int) for each in most):
+        if not (isinstance(old, str) and isinstance(new, str) and old) or not all(
+            isinstance(number, int) for number in most
+        ):
             raise _Unclear
         self._spend(text)
         if len(text) + text.count(old) * len(new) > MAX_TEXT:
@@ -200,18 +204,18 @@ class _Script:
         return text.replace(old, new, *most)
 
     def _substituted(self, call: ast.Call, given: list[Any]) -> str:
-        flags = [each.value for each in call.keywords if each.arg == "flags"]
-        signs = [_FLAGS.get(each.attr) if isinstance(each, ast.Attribute) else None for each in flags]
+        flags = [keyword.value for keyword in call.keywords if keyword.arg == "flags"]
+        signs = [_FLAGS.get(flag.attr) if isinstance(flag, ast.Attribute) else None for flag in flags]
         if len(given) != 3 or len(flags) != len(call.keywords) or None in signs:  # noqa: PLR2004 - pattern, new, text
             raise _Unclear
         pattern, new, text = given
-        if not all(isinstance(each, str) for each in given):
+        if not all(isinstance(value, str) for value in given):
             raise _Unclear
         self._spend(text)
-        found = replaced("".join(f"(?{sign})" for sign in signs) + pattern, new, text)
-        if found is None:
+        result = replaced("".join(f"(?{sign})" for sign in signs) + pattern, new, text)
+        if result is None:
             raise _Unclear
-        return found
+        return result
 
     def _counted(self, name: str, base: Any, given: list[Any]) -> Any:
         """What conditions ask of a text."""
@@ -223,7 +227,7 @@ class _Script:
         return _UNKNOWN
 
     def _spend(self, *values: Any) -> None:
-        self._left -= sum(len(each) for each in values if isinstance(each, str))
+        self._left -= sum(len(value) for value in values if isinstance(value, str))
         if self._left < 0:
             raise _Unclear
 
@@ -233,9 +237,9 @@ _WRITES = ("write", "write_text")
 
 def _check_import(node: ast.Import | ast.ImportFrom) -> None:
     if isinstance(node, ast.Import):
-        known = all(each.name in _MODULES and not each.asname for each in node.names)
+        known = all(name.name in _MODULES and not name.asname for name in node.names)
     else:
-        known = node.module == "pathlib" and [(each.name, each.asname) for each in node.names] == [("Path", None)]
+        known = node.module == "pathlib" and [(name.name, name.asname) for name in node.names] == [("Path", None)]
     if not known:
         raise _Unclear
 

@@ -59,7 +59,7 @@ class LaterFilesOfCode(NamedTuple):
 def of_code(code: str) -> LaterFilesOfCode:
     if _RUNS.search(code, 0, MAX_CODE) is None:
         return LaterFilesOfCode([], [], leaves_programs=_LEAVES.search(code, 0, MAX_CODE) is not None)
-    folders = [found[1] for found in islice(_LISTS.finditer(code, 0, MAX_CODE), MAX_OPENED)]
+    folders = [match[1] for match in islice(_LISTS.finditer(code, 0, MAX_CODE), MAX_OPENED)]
     listed = [folder if "*" in folder else f"{folder.rstrip('/')}/*" for folder in folders]
-    opened = [found[1] for found in islice(_OPENS.finditer(code, 0, MAX_CODE), MAX_OPENED)]
+    opened = [match[1] for match in islice(_OPENS.finditer(code, 0, MAX_CODE), MAX_OPENED)]
     return LaterFilesOfCode(listed, opened, leaves_programs=_LEAVES.search(code, 0, MAX_CODE) is not None)

@@ -35,11 +35,11 @@ def unknown_landings(commands: Sequence[Reading], where: Where) -> Iterator[Unkn
 
 
 def _landed(program: ProgramRun, before: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator[UnknownChange]:
-    for each in islice(landings(program, before), MAX_LANDINGS):
-        if _is_unknown(each.source) and each.overwrites and not each.host and each.when != "absolute-names":
-            path = normal(each.path, where, program.cwd)
+    for landing in islice(landings(program, before), MAX_LANDINGS):
+        if _is_unknown(landing.source) and landing.overwrites and not landing.host and landing.when != "absolute-names":
+            path = normal(landing.path, where, program.cwd)
             yield UnknownChange(path, at, landed=True)
-            if each.deep:
+            if landing.deep:
                 yield UnknownChange(path, at, below=True, landed=True)
 
 

@@ -31,8 +31,8 @@ def steps_of(program: ProgramRun) -> float:
     """What the words and texts of a program cost everything that judges it."""
     text = "\n".join(program.argv)
     characters = len(text) + len(program.cwd)
-    for each in program.redirects:
-        characters += len(each.target) + WRITTEN * CHARACTERS
+    for redirect in program.redirects:
+        characters += len(redirect.target) + WRITTEN * CHARACTERS
     for _, value in program.assigns:
         characters += len(value) + CHARACTERS
     if program.stdin is not None:

@@ -143,8 +143,8 @@ class WrittenFiles:
 
     def _of_similar_names(self, place: str, among: Mapping[str, object]) -> str | None:
         """The contents of those files that may be this one, because one of the two names is known only in part."""
-        found = [other for other in islice(among, MAX_SIMILAR) if other == place or _may_be(other, place)]
-        text = self.joined(dict.fromkeys(self.texts[other] for other in found), "\n")
+        similar = [other for other in islice(among, MAX_SIMILAR) if other == place or _may_be(other, place)]
+        text = self.joined(dict.fromkeys(self.texts[other] for other in similar), "\n")
         self.similar += len(text)
         if len(among) > MAX_SIMILAR or self.similar > MAX_JOINED:
             self.flaws.add("long")
@@ -196,24 +196,24 @@ class WrittenFiles:
 
     def possible_files(self, words: Iterable[str]) -> list[str]:
         """The words of which one may be a file, each once; only some of those that are not known."""
-        found = list(dict.fromkeys(words))
-        unknown = [word for word in found if UNKNOWN in word]
+        files = list(dict.fromkeys(words))
+        unknown = [word for word in files if UNKNOWN in word]
         if len(unknown) <= MAX_SIMILAR:
-            return found
+            return files
         self.flaws.add("long")
-        return [*(word for word in found if UNKNOWN not in word), *unknown[:MAX_SIMILAR]]
+        return [*(word for word in files if UNKNOWN not in word), *unknown[:MAX_SIMILAR]]
 
     def joined(self, texts: Iterable[str], sign: str = "") -> str:
         """Joins as much of the texts as is read of one."""
-        room, found = MAX_CHARS, list[str]()
+        room, pieces = MAX_CHARS, list[str]()
         for text in texts:
             if len(text) > room:
                 self.flaws.add("long")
-                found.append(text[:room])
+                pieces.append(text[:room])
                 break
-            found.append(text)
+            pieces.append(text)
             room -= len(text)
-        return sign.join(found)
+        return sign.join(pieces)
 
     def append(self, text: str, path: str, cwd: str) -> None:
         """Records that something is put into a file."""

@@ -72,21 +72,21 @@ def operations(words: Sequence[str], stdin: str | None = None) -> tuple[Operatio
     """The operations of `openclaw` with these words; none if it only shows something or does ordinary work. `stdin`: its
     input, if known."""
     words = tuple(words[:_MAX_WORDS])
-    found: dict[Operation, None] = {}
+    known: dict[Operation, None] = {}
     for reading in _readings(words):
         for operation in _of(reading, words, stdin):
             if operation.effect not in PASSING:
-                found[operation] = None
-    return tuple(found)
+                known[operation] = None
+    return tuple(known)
 
 
 def verb(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
     """The verb and the words after it; None unless that is certain, without options before it, and more than shows
     something."""
-    found = _readings(tuple(words[:_MAX_WORDS]))
-    if len(found) != 1 or not found[0].known or len(words) > _MAX_WORDS:
+    readings = _readings(tuple(words[:_MAX_WORDS]))
+    if len(readings) != 1 or not readings[0].known or len(words) > _MAX_WORDS:
         return None
-    name, rest = found[0].verb, found[0].rest
+    name, rest = readings[0].verb, readings[0].rest
     if len(words) - len(rest) != len(name.split()):
         return None
     dry = load().is_dry(name) and asks(rest, frozenset({"--dry-run"}), load())
@@ -95,16 +95,16 @@ def verb(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
 
 def _readings(words: tuple[str, ...]) -> tuple[_Reading, ...]:
     """The distinct verbs that these words may be."""
-    found: dict[_Reading, None] = {}
+    readings: dict[_Reading, None] = {}
     waiting: list[tuple[int, str]] = [(0, "")]
     seen = 0
     while waiting and seen < _MAX_READINGS:
         seen += 1
         at, verb = waiting.pop()
         reading, others = _read(words, at, verb)
-        found[reading] = None
+        readings[reading] = None
         waiting += others
-    return tuple(found)
+    return tuple(readings)
 
 
 def _read(words: tuple[str, ...], at: int, verb: str) -> tuple[_Reading, list[tuple[int, str]]]:
@@ -226,8 +226,8 @@ def _sets(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str
         changes.append(gateway_settings.SettingEffect(UNKNOWN_VERB, ""))
     if len(plain) > 1 and gateway_settings.names_unguarded_model(plain[1]):
         changes.append(gateway_settings.SettingEffect("agent", plain[0]))
-    for each in changes:
-        yield Operation(each.effect, f"{target} {each.path}".strip(), each.certain)
+    for change in changes:
+        yield Operation(change.effect, f"{target} {change.path}".strip(), change.certain)
 
 
 def _batch(text: str) -> Iterator[gateway_settings.SettingEffect]:
@@ -254,9 +254,9 @@ def _calls(rest: tuple[str, ...], catalogue: VerbCatalogue) -> Iterator[Operatio
         if method == "config.apply":
             yield Operation("guard", target)
             return
-        found = _in_params(rest)
+        operation = _in_params(rest)
         yield Operation(
-            found.effect, f"{target} {found.path}".strip(), found.certain or any(map(_UNKNOWN_PART.search, rest))
+            operation.effect, f"{target} {operation.path}".strip(), operation.certain or any(map(_UNKNOWN_PART.search, rest))
         )
         return
     if effect in (UNKNOWN_VERB, "guard") and any(_NAMES_GUARD.search(word) or _UNKNOWN_PART.search(word) for word in rest):
@@ -312,15 +312,15 @@ def _first_reading(words: Sequence[str], catalogue: VerbCatalogue) -> CommandWor
 
 
 def values(rest: Sequence[str], option: str) -> list[str]:
-    found = [word.partition("=")[2] for word in rest if word.startswith(f"{option}=")]
-    return found + [after for word, after in itertools.pairwise(rest) if word == option]
+    given = [word.partition("=")[2] for word in rest if word.startswith(f"{option}=")]
+    return given + [after for word, after in itertools.pairwise(rest) if word == option]
 
 
 def asks(words: Sequence[str], wanted: frozenset[str], catalogue: VerbCatalogue) -> bool:
     """Whether one of these options is given and is not the value of another one."""
     argv = ("openclaw", *words)
     readings = option_parser.readings_by(catalogue.manual, argv)
-    return all(any(argv[each.word] in wanted for each in reading.given) for reading in readings)
+    return all(any(argv[option.word] in wanted for option in reading.given) for reading in readings)
 
 
 def _before_end(words: Sequence[str], catalogue: VerbCatalogue) -> Sequence[str]:

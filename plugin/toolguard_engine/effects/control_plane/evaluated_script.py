@@ -97,9 +97,9 @@ class _Script:
         return self._files.written
 
     def _run(self, body: Iterable[ast.stmt]) -> None:
-        for each in body:
+        for statement in body:
             self._step()
-            self._statement(each)
+            self._statement(statement)
 
     def _step(self) -> None:
         self._steps += 1
@@ -178,23 +178,23 @@ class _Script:
         del base[self._key(target.slice)]
 
     def _key(self, node: ast.expr) -> Any:
-        found = self._value(node)
-        if not isinstance(found, str | int):
+        key = self._value(node)
+        if not isinstance(key, str | int):
             raise Unclear
-        return found
+        return key
 
     def _each(self, node: ast.expr) -> Iterator[Any]:
-        found = self._value(node)
-        if type(found) not in (list, tuple, dict, str, type({}.keys()), type({}.values()), type({}.items())):
+        iterable = self._value(node)
+        if type(iterable) not in (list, tuple, dict, str, type({}.keys()), type({}.values()), type({}.items())):
             raise Unclear
-        yield from list(found)
+        yield from list(iterable)
 
     def _value(self, node: ast.expr) -> Any:
         self._step()
-        found = self._values.get(type(node))
-        if found is None:
+        handler = self._values.get(type(node))
+        if handler is None:
             raise Unclear
-        return found(node)
+        return handler(node)
 
     @staticmethod
     def _constant(node: ast.Constant) -> Any:
@@ -223,19 +223,19 @@ class _Script:
         return base[key]
 
     def _new_dict(self, node: ast.Dict) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        members: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             given = self._plain(self._value(value))
             if key is None and type(given) is not dict:
                 raise Unclear
-            found |= given if key is None else {self._key(key): given}
-        return found
+            members |= given if key is None else {self._key(key): given}
+        return members
 
     def _new_list(self, node: ast.List) -> list[Any]:
-        return [self._plain(self._value(each)) for each in node.elts]
+        return [self._plain(self._value(element)) for element in node.elts]
 
     def _new_tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple([self._value(each) for each in node.elts])
+        return tuple([self._value(element) for element in node.elts])
 
     def _joined(self, node: ast.BinOp) -> Any:
         left, right = self._value(node.left), self._value(node.right)
@@ -246,10 +246,10 @@ class _Script:
         return HandledPath(self._bounded(join(left.path, right)))
 
     def _text_of_parts(self, node: ast.JoinedStr) -> str:
-        found = ""
-        for each in node.values:
-            found = self._bounded(found + self._formatted(each))
-        return str(found)
+        joined = ""
+        for part in node.values:
+            joined = self._bounded(joined + self._formatted(part))
+        return str(joined)
 
     def _chosen(self, node: ast.IfExp) -> Any:
         return self._value(node.body if self._value(node.test) else node.orelse)
@@ -264,8 +264,8 @@ class _Script:
 
     def _logical(self, node: ast.BoolOp) -> Any:
         result: Any = None
-        for each in node.values:
-            result = self._value(each)
+        for operand in node.values:
+            result = self._value(operand)
             if bool(result) is isinstance(node.op, ast.Or):
                 break
         return result
@@ -321,15 +321,17 @@ class _Script:
         """A value of JSON, or one made of it. What it consists of counts each time: a list may be in itself many times."""
         waiting = [value]
         while waiting:
-            each = waiting.pop()
+            item = waiting.pop()
             self._spend(1)
-            if isinstance(each, HandledPath | HandledFile | _Named):
+            if isinstance(item, HandledPath | HandledFile | _Named):
                 raise Unclear
-            waiting += each.values() if isinstance(each, dict) else each if isinstance(each, list | tuple) else ()
+            waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
         return value
 
     def _call(self, call: ast.Call) -> Any:
-        if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
+        if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+            keyword.arg is None for keyword in call.keywords
+        ):
             raise Unclear
         if isinstance(call.func, ast.Attribute):
             base = self._value(call.func.value)
@@ -337,14 +339,16 @@ class _Script:
             if not isinstance(base, _Named):
                 return self._method(base, call.func.attr, given, options)
             return self._function(f"{base.name}.{call.func.attr}", given, options)
-        found = self._value(call.func)
-        if not isinstance(found, _Named):
+        named = self._value(call.func)
+        if not isinstance(named, _Named):
             raise Unclear
-        return self._function(found.name, *self._given(call))
+        return self._function(named.name, *self._given(call))
 
     def _given(self, call: ast.Call) -> tuple[list[Any], dict[str, Any]]:
-        named = {str(each.arg): self._value(each.value) for each in call.keywords}
-        return [self._value(each) for each in call.args], {key: value for key, value in named.items() if key != "encoding"}
+        named = {str(keyword.arg): self._value(keyword.value) for keyword in call.keywords}
+        return [self._value(argument) for argument in call.args], {
+            key: value for key, value in named.items() if key != "encoding"
+        }
 
     def _function(self, name: str, given: list[Any], options: dict[str, Any]) -> Any:
         if name.startswith("json."):
@@ -418,8 +422,8 @@ class _Script:
     def _foresee(self, base: Any, name: str, given: list[Any]) -> None:
         """Counts what would be made before it is made."""
         if isinstance(base, str):
-            self._spend(len(base) + sum(len(each) for each in given if isinstance(each, str)))
-        if isinstance(base, str) and name == "replace" and all(isinstance(each, str) for each in given[:2]):
+            self._spend(len(base) + sum(len(argument) for argument in given if isinstance(argument, str)))
+        if isinstance(base, str) and name == "replace" and all(isinstance(argument, str) for argument in given[:2]):
             self._spend((base.count(given[0]) + 1) * len(given[1]))
         elif isinstance(base, str) and name == "join":
             self._spend((len(base) + 1) * len(given[0]) + sum(map(len, given[0])))

@@ -41,8 +41,8 @@ def names(path: str) -> Path:
     """The names of a path, as in `plugins.entries["toolguard"].enabled` or `agents.list[0].tools`."""
     if len(path) > _MAX_PATH:
         return (UNKNOWN,)
-    found = (next(text for text in match.groups() if text is not None) for match in _SEGMENT.finditer(path))
-    return tuple(_ESCAPED.sub(r"\1", name).strip() for name in found)[:_MAX_NAMES]
+    segments = (next(text for text in match.groups() if text is not None) for match in _SEGMENT.finditer(path))
+    return tuple(_ESCAPED.sub(r"\1", name).strip() for name in segments)[:_MAX_NAMES]
 
 
 def change(path: Path, *, branch: bool = True) -> SettingEffect:
@@ -90,7 +90,7 @@ def worse(one: str, other: str) -> str:
 def worst(changes: Iterable[SettingEffect]) -> SettingEffect | None:
     """The most severe change; of equal ones, a certain one."""
     listed = list(changes)
-    return max(listed, key=lambda each: (_ORDER.index(each.effect), each.certain)) if listed else None
+    return max(listed, key=lambda effect: (_ORDER.index(effect.effect), effect.certain)) if listed else None
 
 
 def of_patch(text: str) -> SettingEffect:
@@ -101,10 +101,10 @@ def of_patch(text: str) -> SettingEffect:
 
 def of_value(value: dict[str, Any]) -> SettingEffect:
     """The same for a patch that is already parsed."""
-    found = worst(change(path) for path in _leaves(value)) if value else None
-    if found and found.effect != "guard" and chooses_unguarded_model(value):
-        return SettingEffect("agent", found.path)
-    return found or SettingEffect("open", "")
+    effect = worst(change(path) for path in _leaves(value)) if value else None
+    if effect and effect.effect != "guard" and chooses_unguarded_model(value):
+        return SettingEffect("agent", effect.path)
+    return effect or SettingEffect("open", "")
 
 
 def unread(text: str) -> SettingEffect:

@@ -78,8 +78,8 @@ def _changes(name: str, params: dict[str, Any], target: str) -> Iterator[Operati
     if name == "config.apply":
         yield Operation("guard", target)
         return
-    for found in _changed(params):
-        yield Operation(found.effect, f"{target} {found.path}".strip(), found.certain)
+    for effect in _changed(params):
+        yield Operation(effect.effect, f"{target} {effect.path}".strip(), effect.certain)
     if gateway_settings.chooses_unguarded_model(params.get("value")):
         yield Operation("agent", target)
 
@@ -98,8 +98,8 @@ def _changed(params: dict[str, Any]) -> Iterator[gateway_settings.SettingEffect]
     elif raw is not None:
         yield gateway_settings.SettingEffect(UNKNOWN_VERB, "")
     replaced = params.get("replacePaths")
-    for each in replaced[:_MAX_SPLITS] if isinstance(replaced, list) else ():
-        yield gateway_settings.change(gateway_settings.names(str(each)))
+    for part in replaced[:_MAX_SPLITS] if isinstance(replaced, list) else ():
+        yield gateway_settings.change(gateway_settings.names(str(part)))
     if path is None and raw is None:
         yield gateway_settings.SettingEffect("guard", "", certain=False)
 
@@ -123,8 +123,8 @@ def _in_message(message: Any) -> Iterator[Operation]:
     target = "openclaw message"
     if match := _SET.fullmatch(text):
         for path in _first_parts(match[1]):
-            found = gateway_settings.change(gateway_settings.names(path))
-            yield Operation(found.effect, f"{target} config set {found.path}", found.certain)
+            effect = gateway_settings.change(gateway_settings.names(path))
+            yield Operation(effect.effect, f"{target} config set {effect.path}", effect.certain)
         if gateway_settings.names_unguarded_model(match[1]):
             yield Operation("agent", target)
     elif _STOP.fullmatch(text) or ((match := _UNINSTALL.fullmatch(text)) and _GUARD in match[1].lower()):

@@ -40,10 +40,10 @@ def changes(program: ProgramRun) -> tuple[tuple[ChangedSetting, ...], tuple[str,
     """The changes, and the files that it reads; None if the program may do anything else."""
     try:
         script, values, files = _words(program)
-        found = [each for stage in islice(_stages(script), MAX_STAGES) for each in _of_stage(stage, values)]
+        settings = [change for stage in islice(_stages(script), MAX_STAGES) for change in _of_stage(stage, values)]
     except (_Unclear, ValueError, RecursionError):
         return None
-    return tuple(found), files
+    return tuple(settings), files
 
 
 def _given(text: str, *, is_json: bool) -> Any:
@@ -55,8 +55,8 @@ def _given(text: str, *, is_json: bool) -> Any:
 
 def _words(program: ProgramRun) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     words = program.words
-    sets = [each for each in words.given if each.entry.name in ("--arg", "--argjson")]
-    if words.unknown or not all("harmless" in each.entry.traits or each in sets for each in words.given):
+    sets = [option for option in words.given if option.entry.name in ("--arg", "--argjson")]
+    if words.unknown or not all("harmless" in option.entry.traits or option in sets for option in words.given):
         raise _Unclear
     values = {
         name.value.text: _given(text.value.text, is_json=text.entry.name == "--argjson")
@@ -83,7 +83,7 @@ def _of_stage(stage: str, values: dict[str, Any]) -> Iterator[ChangedSetting]:
     if stage.strip() == ".":
         return
     if match := _DELETES.fullmatch(stage):
-        yield from (ChangedSetting(_path(each[0]), NOT_KNOWN, UNSET) for each in _ONE_PATH.finditer(match[1]))
+        yield from (ChangedSetting(_path(hit[0]), NOT_KNOWN, UNSET) for hit in _ONE_PATH.finditer(match[1]))
     elif match := _MERGES.fullmatch(stage):
         yield from merged((), _value(match[1], values))
     elif match := _ASSIGNS.fullmatch(stage):

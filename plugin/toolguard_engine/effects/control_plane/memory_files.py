@@ -86,17 +86,17 @@ class MemoryFiles:
     def content(self, path: str) -> str | None:
         """The text of a file. What has been written and not closed may not be in it yet."""
         whole = self._whole(path)
-        if whole in self._gone or (any(each.path == whole for each in self._open) and self.written[whole]):
+        if whole in self._gone or (any(file.path == whole for file in self._open) and self.written[whole]):
             raise Unclear
-        found = self.written[whole] if whole in self.written else self._read(whole)
-        if found is None:
+        text = self.written[whole] if whole in self.written else self._read(whole)
+        if text is None:
             raise Unclear
-        return found
+        return text
 
     def moved(self, source: str, target: str, *, keeps: bool) -> None:
         text = self.content(source)
         whole = self._whole(target)
-        if text is None or "." not in basename(whole) or any(each.path == whole for each in self._open):
+        if text is None or "." not in basename(whole) or any(file.path == whole for file in self._open):
             raise Unclear
         self.written[whole] = text
         if not keeps:

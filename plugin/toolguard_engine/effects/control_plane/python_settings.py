@@ -87,19 +87,19 @@ class _Follower:
         return Script(self._source, tuple(self._changes), tuple(self._written), self._whole)
 
     def _run(self, body: list[ast.stmt]) -> None:
-        for each in body:
-            if isinstance(each, ast.Import | ast.ImportFrom):
-                _check_import(each)
-            elif isinstance(each, ast.Assign) and len(each.targets) == 1:
-                self._assign(each.targets[0], self._value(each.value))
-            elif isinstance(each, ast.Delete):
-                for target in each.targets:
+        for alias in body:
+            if isinstance(alias, ast.Import | ast.ImportFrom):
+                _check_import(alias)
+            elif isinstance(alias, ast.Assign) and len(alias.targets) == 1:
+                self._assign(alias.targets[0], self._value(alias.value))
+            elif isinstance(alias, ast.Delete):
+                for target in alias.targets:
                     self._set(target, UNSET)
-            elif isinstance(each, ast.With):
-                self._open(each.items)
-                self._run(each.body)
-            elif isinstance(each, ast.Expr):
-                self._value(each.value)
+            elif isinstance(alias, ast.With):
+                self._open(alias.items)
+                self._run(alias.body)
+            elif isinstance(alias, ast.Expr):
+                self._value(alias.value)
             else:
                 raise _Unclear
 
@@ -134,7 +134,7 @@ class _Follower:
                 raise _Unclear
             return {self._value(key): self._value(value) for key, value in zip(node.keys, node.values, strict=True) if key}
         if isinstance(node, ast.List | ast.Tuple):
-            return [self._value(each) for each in node.elts]
+            return [self._value(element) for element in node.elts]
         if isinstance(node, ast.Attribute):
             base = self._value(node.value)
             if isinstance(base, _Name):
@@ -153,18 +153,18 @@ class _Follower:
         return _Setting(base.file, (*base.path, str(key)))
 
     def _call(self, call: ast.Call) -> Any:
-        given = [self._value(each) for each in call.args]
-        options = {each.arg: self._value(each.value) for each in call.keywords}
+        given = [self._value(argument) for argument in call.args]
+        options = {keyword.arg: self._value(keyword.value) for keyword in call.keywords}
         if isinstance(call.func, ast.Attribute):
             base = self._value(call.func.value)
             if not isinstance(base, _Name):
                 return self._method(base, call.func.attr, given, options)
             name = f"{base.name}.{call.func.attr}"
         elif isinstance(call.func, ast.Name):
-            found = self._value(call.func)
-            if not isinstance(found, _Name):
+            callee = self._value(call.func)
+            if not isinstance(callee, _Name):
                 raise _Unclear
-            name = found.name
+            name = callee.name
         else:
             raise _Unclear
         return self._function(name, given, options)
@@ -182,7 +182,7 @@ class _Follower:
         if name in ("Path.home", "pathlib.Path.home") and not given:
             return _File("~")
         if name == "os.path.join":
-            return _joined(given[0], "/".join(str(each) for each in given[1:]), slash=True)
+            return _joined(given[0], "/".join(str(part) for part in given[1:]), slash=True)
         if name.startswith("json."):
             return self._json(name, given)
         module, _, verb = name.partition(".")

@@ -40,11 +40,11 @@ class ChangedSetting(NamedTuple):
     def effect(self) -> SettingEffect:
         """What the change does. Everything below its path may change with it."""
         path = self.path[:-1] if self.path[-1:] == (INCLUDE,) else self.path
-        found = gateway_settings.change(path)
+        other_effect = gateway_settings.change(path)
         chooses = self.new is NOT_KNOWN or gateway_settings.chooses_unguarded_model(self.new)
-        if found.effect not in ("guard", "agent") and chooses and (self.new is not NOT_KNOWN or _is_model(path)):
-            return SettingEffect("agent", found.path)
-        return found
+        if other_effect.effect not in ("guard", "agent") and chooses and (self.new is not NOT_KNOWN or _is_model(path)):
+            return SettingEffect("agent", other_effect.path)
+        return other_effect
 
     def refusal(self, release: str) -> str:
         """Why the gateway would refuse it; empty if it may accept it, or nothing is known of the release."""
@@ -76,12 +76,12 @@ def _shown(value: Any) -> str:
 
 def differences(old: Any, new: Any) -> tuple[ChangedSetting, ...]:
     """The settings that differ, each by the longest path that both configs have."""
-    found: list[ChangedSetting] = []
-    for each in _differences(old, new, ()):
-        found.append(each)
-        if len(found) > MAX_CHANGES:
+    changes: list[ChangedSetting] = []
+    for difference in _differences(old, new, ()):
+        changes.append(difference)
+        if len(changes) > MAX_CHANGES:
             return (ChangedSetting(()),)
-    return tuple(found)
+    return tuple(changes)
 
 
 def _differences(old: Any, new: Any, path: Path) -> Iterator[ChangedSetting]:
@@ -109,14 +109,14 @@ def _differences(old: Any, new: Any, path: Path) -> Iterator[ChangedSetting]:
 
 def compared(changes: Iterable[ChangedSetting], config: dict[str, Any] | None) -> tuple[ChangedSetting, ...]:
     """The changes with what was there before, and only where that differs. `config`: None if it is not known."""
-    found: list[ChangedSetting] = []
-    for each in changes:
-        old = _value_at(config, each.path) if config is not None else NOT_KNOWN
-        if old is NOT_KNOWN or each.new is NOT_KNOWN:
-            found.append(each._replace(old=old))
+    differences: list[ChangedSetting] = []
+    for change in changes:
+        old = _value_at(config, change.path) if config is not None else NOT_KNOWN
+        if old is NOT_KNOWN or change.new is NOT_KNOWN:
+            differences.append(change._replace(old=old))
         else:
-            found += _differences(old, each.new, each.path)
-    return tuple(found) if len(found) <= MAX_CHANGES else (ChangedSetting(()),)
+            differences += _differences(old, change.new, change.path)
+    return tuple(differences) if len(differences) <= MAX_CHANGES else (ChangedSetting(()),)
 
 
 def _value_at(config: Any, path: Path) -> Any:
@@ -141,4 +141,4 @@ def merged(path: Path, value: Any) -> Iterator[ChangedSetting]:
 
 def guards(changes: Iterable[ChangedSetting]) -> list[ChangedSetting]:
     """Those that are about the guard itself."""
-    return [each for each in changes if each.effect.effect == "guard"]
+    return [change for change in changes if change.effect.effect == "guard"]

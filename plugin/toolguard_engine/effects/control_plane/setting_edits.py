@@ -41,10 +41,10 @@ class SettingEdit(NamedTuple):
 
 def of_words(words: tuple[str, ...], stdin: str | None) -> tuple[SettingEdit, ...] | None:
     """The changes that `openclaw` with these words makes; None if that is not known, or it makes none."""
-    found = command_line.verb(words)
-    if found is None or found[0] not in _ABOUT_SETTINGS:
+    parsed = command_line.verb(words)
+    if parsed is None or parsed[0] not in _ABOUT_SETTINGS:
         return None
-    verb, rest = found
+    verb, rest = parsed
     if verb == "gateway call":
         return _called(rest)
     if verb == "config set" and (texts := command_line.values(rest, "--batch-json")):
@@ -74,12 +74,12 @@ def of_tool(tool: str, params: dict[str, Any]) -> tuple[SettingEdit, ...] | None
     if tool != "gateway" or not isinstance(raw, str) or not _STEERING.issuperset(params):
         return None
     if action in _WHOLE:
-        found = _read(raw)
-        return (SettingEdit("whole", (), found),) if isinstance(found, dict) else None
+        parsed = _read(raw)
+        return (SettingEdit("whole", (), parsed),) if isinstance(parsed, dict) else None
     replaced = params.get("replacePaths", [])
     if action != "config.patch" or not isinstance(replaced, list):
         return None
-    return _patch(raw, by_id=True, replaced=frozenset(gateway_settings.names(str(each)) for each in replaced))
+    return _patch(raw, by_id=True, replaced=frozenset(gateway_settings.names(str(name)) for name in replaced))
 
 
 def _called(rest: tuple[str, ...]) -> tuple[SettingEdit, ...] | None:
@@ -90,8 +90,8 @@ def _called(rest: tuple[str, ...]) -> tuple[SettingEdit, ...] | None:
 
 
 def _of_message(message: Any) -> tuple[SettingEdit, ...] | None:
-    found = gateway_tools.set_in_message(message)
-    return _at(found[0], value(found[1])) if found is not None else None
+    setting = gateway_tools.set_in_message(message)
+    return _at(setting[0], value(setting[1])) if setting is not None else None
 
 
 def value(text: str, *, strict: bool = False) -> Any:
@@ -120,17 +120,17 @@ def _batch(text: str) -> tuple[SettingEdit, ...] | None:
     items = _read(text)
     if not isinstance(items, list) or len(items) > MAX_EDITS:
         return None
-    found: list[SettingEdit] = []
+    edits: list[SettingEdit] = []
     for item in items:
         if not isinstance(item, dict) or set(item) != {"path", "value"} or not isinstance(item["path"], str):
             return None
-        found += _at(item["path"], item["value"]) or ()
-    return tuple(found) if len(found) == len(items) else None
+        edits += _at(item["path"], item["value"]) or ()
+    return tuple(edits) if len(edits) == len(items) else None
 
 
 def _patch(text: str, *, by_id: bool, replaced: frozenset[Path] = frozenset()) -> tuple[SettingEdit, ...] | None:
-    found = _read(text) if UNKNOWN not in text else None
-    return (SettingEdit("patch", (), found, by_id, replaced),) if isinstance(found, dict) else None
+    parsed = _read(text) if UNKNOWN not in text else None
+    return (SettingEdit("patch", (), parsed, by_id, replaced),) if isinstance(parsed, dict) else None
 
 
 def applied(config: dict[str, Any], edits: Iterable[SettingEdit]) -> dict[str, Any] | None:
@@ -149,14 +149,14 @@ def applied(config: dict[str, Any], edits: Iterable[SettingEdit]) -> dict[str, A
 
 def unseen(edits: Iterable[SettingEdit]) -> tuple[ChangedSetting, ...] | None:
     """The settings that change, where the config is not known. None if others may change with them."""
-    found: list[ChangedSetting] = []
+    changes: list[ChangedSetting] = []
     for edit in edits:
         if edit.kind == "whole" or edit.replaced or (edit.kind == "set" and isinstance(edit.value, dict | list)):
             return None
-        found += (
+        changes += (
             merged(edit.path, edit.value) if edit.kind == "patch" else [ChangedSetting(edit.path, NOT_KNOWN, edit.value)]
         )
-    return tuple(found)
+    return tuple(changes)
 
 
 def _set(config: Any, path: Path, given: Any) -> bool:
@@ -214,8 +214,8 @@ def _have_ids(items: Any) -> bool:
 
 
 def _id(item: Any) -> str:
-    found = item.get("id") if isinstance(item, dict) else None
-    return found if isinstance(found, str) else ""
+    item_id = item.get("id") if isinstance(item, dict) else None
+    return item_id if isinstance(item_id, str) else ""
 
 
 def _by_id(base: list[Any], patch: list[Any], path: Path, edit: SettingEdit) -> list[Any]:

@@ -94,11 +94,11 @@ class VerbCatalogue(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _branches(self) -> dict[str, tuple[Setting, ...]]:
         """The settings in lower case, by the first name of their paths."""
-        found: dict[str, tuple[Setting, ...]] = {}
+        branches: dict[str, tuple[Setting, ...]] = {}
         for setting in self.settings:
             lower = Setting(tuple(name.lower() for name in setting.path), setting.effect)
-            found[lower.path[0]] = (*found.get(lower.path[0], ()), lower)
-        return found
+            branches[lower.path[0]] = (*branches.get(lower.path[0], ()), lower)
+        return branches
 
     def method(self, name: str) -> str:
         """The effect of a gateway method."""
@@ -150,7 +150,7 @@ def parse(table: Mapping[str, Any]) -> VerbCatalogue:
         methods=tuple(_methods(table["methods"])),
         tools={tool: _by_name(actions) for tool, actions in table["tools"].items()},
         settings=tuple(
-            Setting(tuple(each.split(".")), _known(effect)) for path, effect in settings for each in _paths(path)
+            Setting(tuple(file.split(".")), _known(effect)) for path, effect in settings for file in _paths(path)
         ),
         shown_paths=tuple(tuple(path.split(".")) for path in table["secrets"]["paths"]),
         secret_names=frozenset(table["secrets"]["names"]),
@@ -165,19 +165,21 @@ def alternatives(line: str, between: str = " ") -> Iterator[str]:
 
 
 def _by_name(lists: Mapping[str, list[str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    effects: dict[str, str] = {}
     for effect, lines in lists.items():
         for name in (name for line in lines for name in alternatives(line)):
-            if name in found:
+            if name in effects:
                 raise ValueError(f"{name!r} is in the catalogue twice")
-            found[name] = _known(effect)
-    return found
+            effects[name] = _known(effect)
+    return effects
 
 
 def _methods(lists: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
     """Names without a glob come first."""
-    found = [(name, _known(effect)) for effect, lines in lists.items() for line in lines for name in alternatives(line, ".")]
-    yield from sorted(found, key=lambda each: "*" in each[0])
+    methods = [
+        (name, _known(effect)) for effect, lines in lists.items() for line in lines for name in alternatives(line, ".")
+    ]
+    yield from sorted(methods, key=lambda method: "*" in method[0])
 
 
 def _option(entry: Mapping[str, Any]) -> Option:
@@ -186,8 +188,12 @@ def _option(entry: Mapping[str, Any]) -> Option:
 
 
 def _paths(path: str) -> Iterator[str]:
-    for each in alternatives(path, "."):
-        yield from (each.replace("agents.@", agent) for agent in _AGENTS) if each.startswith("agents.@") else (each,)
+    for alternative in alternatives(path, "."):
+        yield from (
+            (alternative.replace("agents.@", agent) for agent in _AGENTS)
+            if alternative.startswith("agents.@")
+            else (alternative,)
+        )
 
 
 def _known(effect: str) -> str:

@@ -187,10 +187,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         pipelines: dict[int, list[ProgramRun]] = {}
         for run in self.runs:
             pipelines.setdefault(run.pipeline, []).append(run)
-        found: dict[tuple[tuple[object, ...], ...], list[ProgramRun]] = {}
+        alike: dict[tuple[tuple[object, ...], ...], list[ProgramRun]] = {}
         for pipeline in pipelines.values():
-            found.setdefault(tuple([run.likeness for run in pipeline]), pipeline)
-        kept = {id(run) for pipeline in found.values() for run in pipeline}
+            alike.setdefault(tuple([run.likeness for run in pipeline]), pipeline)
+        kept = {id(run) for pipeline in alike.values() for run in pipeline}
         return tuple([run for run in self.runs if id(run) in kept])
 
 

@@ -32,6 +32,6 @@ def distinct_effects(effects: Iterable[Effect], room: int = ROOM) -> list[str]:
 def in_line(effects: Sequence[Effect]) -> str:
     """The first effects, with secrets redacted; empty if there are none."""
     hidden = (structs.replace(one, target=redact_text(one.target)) for one in effects[:MAX_LOOKED_AT])
-    found = distinct_effects(hidden, ROOM_IN_LINE)
-    more = len(found) > MAX_IN_LINE or len(effects) > MAX_LOOKED_AT
-    return ", ".join(found[:MAX_IN_LINE]) + " and more" * more
+    acts = distinct_effects(hidden, ROOM_IN_LINE)
+    more = len(acts) > MAX_IN_LINE or len(effects) > MAX_LOOKED_AT
+    return ", ".join(acts[:MAX_IN_LINE]) + " and more" * more

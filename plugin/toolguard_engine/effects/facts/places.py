@@ -59,8 +59,8 @@ _HOMES = lazy_re.compile(
 )
 
 
-def _low(found: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(str.lower, found)))
+def _low(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(str.lower, texts)))
 
 
 _ROOTS = frozenset(_low(names.ROOTS))
@@ -150,7 +150,7 @@ def _through_processes(text: str, where: Where, cwd: str) -> str:
             parts.append(part)
             if part in ("root", "cwd") and len(parts) in _LINK_DEPTHS and links < _MAX_LINKS and _is_link(parts):
                 links += 1
-                parts = [] if part == "root" else [each for each in _base(where, cwd).split("/") if each]
+                parts = [] if part == "root" else [name for name in _base(where, cwd).split("/") if name]
     return "/" + "/".join(parts)
 
 
@@ -207,8 +207,8 @@ def _workspace(where: Where) -> str:
 @lru_cache(maxsize=KEPT_PATHS)
 def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
     if not cwd and path != "-" and _SIMPLE.fullmatch(path) and _begins_in_workspace(where):
-        found: set[str] = {"gateway-file"} if started_places.is_started_in_workspace(folded(path)) else set()
-        return _own_name(folded(path), found) or _rebuilt(path) or "in-workspace", _PLAIN.union(found)
+        flags: set[str] = {"gateway-file"} if started_places.is_started_in_workspace(folded(path)) else set()
+        return _own_name(folded(path), flags) or _rebuilt(path) or "in-workspace", _PLAIN.union(flags)
     if not path or path == "-":
         return "", _PLAIN
     if path.startswith(_RAW_DEVICE):
@@ -217,20 +217,20 @@ def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str
         return "remote", _PLAIN
     full = normal(path, where, cwd)
     workspace = _workspace(where)
-    found = {"gateway-file"} if gateway_file_paths.is_own(full, where.state_dir, workspace) else set()
+    flags = {"gateway-file"} if gateway_file_paths.is_own(full, where.state_dir, workspace) else set()
     meant = full
     if "*" in full or "?" in full or "[" in full:
-        found.add("glob")
+        flags.add("glob")
         full, whole = place_globs.content(full)
-        found.update(["whole"] if whole else [])
+        flags.update(["whole"] if whole else [])
         full = full if _below(full, workspace) else _guessed(full, where)
     if full.startswith("/dev/"):
-        return _device(full), frozenset(found)
-    kind = _named(full, where, found)
+        return _device(full), frozenset(flags)
+    kind = _named(full, where, flags)
     # what starts at login has rules of its own, which know what may be written there
     if kind != "startup" and started_places.is_started(folded(meant), where.home or _NO_HOME, workspace):
-        found.add("gateway-file")
-    return kind, frozenset(found) if found else _PLAIN
+        flags.add("gateway-file")
+    return kind, frozenset(flags) if flags else _PLAIN
 
 
 @lru_cache(maxsize=8)
@@ -276,22 +276,22 @@ def is_device(path: str) -> bool:
     return path.startswith("/dev/") and not path.startswith(MEMORY)
 
 
-def _named(full: str, where: Where, found: set[str]) -> Place:
+def _named(full: str, where: Where, flags: set[str]) -> Place:
     low = folded(full)
     if low in _ROOTS:
-        found.add("whole")
+        flags.add("whole")
         return "root"
     home, workspace = where.home or _NO_HOME, _workspace(where)
     own = _below(full, workspace) if workspace != home else None
     if own is not None and full != home:
-        return _own_name(folded(own), found) or _unknown(full, where, found) or _in_workspace(own, found)
+        return _own_name(folded(own), flags) or _unknown(full, where, flags) or _in_workspace(own, flags)
     inside = _below(full, home)
     inside = _home_part(full) if inside is None else inside
     if inside == "":
-        found.add("whole")
+        flags.add("whole")
         return "home"
     low_inside = None if inside is None else folded(inside)
-    return _secret_or_startup(low, low_inside, found) or _unknown(full, where, found) or _elsewhere(full, inside, found)
+    return _secret_or_startup(low, low_inside, flags) or _unknown(full, where, flags) or _elsewhere(full, inside, flags)
 
 
 def _below(full: str, folder: str) -> str | None:
@@ -308,11 +308,11 @@ def _home_part(full: str) -> str | None:
     return None if at is None else at[1] or ""
 
 
-def _own_name(own: str, found: set[str]) -> Place:
+def _own_name(own: str, flags: set[str]) -> Place:
     """The place of a name that counts in any folder, for a folded path in the workspace."""
     last = own.rpartition("/")[2]
     if names.is_secret_name(last):
-        found.add("project")
+        flags.add("project")
         return "credentials"
     if last in names.STARTUP_NAMES or ".git/hooks/" in own or (last.endswith(".pth") and "-packages/" in own):
         return "startup"
@@ -326,12 +326,12 @@ def _is_startup(full: str, last: str) -> bool:
     return last.endswith(".pth") and "-packages/" in full
 
 
-def _secret_or_startup(full: str, inside: str | None, found: set[str]) -> Place:
+def _secret_or_startup(full: str, inside: str | None, flags: set[str]) -> Place:
     """For a folded path."""
     last = full.rpartition("/")[2]
     if inside is not None and (kind := _of_home(inside, last)):
         if kind == "credentials" and names.TRANSCRIPTS.fullmatch(inside):
-            found.add("transcript")
+            flags.add("transcript")
         return kind
     if _is_startup(full, last):
         return "startup"
@@ -342,9 +342,9 @@ def _secret_or_startup(full: str, inside: str | None, found: set[str]) -> Place:
     if not names.is_secret_name(last) or full.startswith(_PUBLIC_FOLDERS):
         return ""
     if (inside is not None and "/" in inside) or full.startswith(f"/{UNKNOWN}"):
-        found.add("project")
+        flags.add("project")
         if inside is not None and names.is_personal(inside):
-            found.add("personal-file")
+            flags.add("personal-file")
     return "credentials"
 
 
@@ -362,7 +362,7 @@ def _of_home(inside: str, last: str) -> Place:
     return "credentials" if not tails or not rest or rest.startswith(tails) or f"{rest}/" in tails else ""
 
 
-def _unknown(full: str, where: Where, found: set[str]) -> Place:
+def _unknown(full: str, where: Where, flags: set[str]) -> Place:
     """The place of a path with an unknown part; empty if that part does not decide."""
     at = full.find(UNKNOWN)
     if at < 0:
@@ -375,7 +375,7 @@ def _unknown(full: str, where: Where, found: set[str]) -> Place:
         return "unknown"
     folder = set[str]()
     kind = _named(above, where, folder)
-    found |= folder & {"personal-file"}
+    flags |= folder & {"personal-file"}
     if kind == "root":
         return "home" if folded(above) in ("/home", "/users") else "system"
     if kind == "home":
@@ -383,9 +383,9 @@ def _unknown(full: str, where: Where, found: set[str]) -> Place:
     return "in-workspace" if kind == "workspace" else kind
 
 
-def _in_workspace(own: str, found: set[str]) -> Place:
+def _in_workspace(own: str, flags: set[str]) -> Place:
     if not own:
-        found.add("whole")
+        flags.add("whole")
         return "workspace"
     return _rebuilt(own) or "in-workspace"
 
@@ -401,16 +401,16 @@ def _rebuilt(path: str) -> Place:
     return ""
 
 
-def _inside_home(inside: str, found: set[str]) -> Place:
+def _inside_home(inside: str, flags: set[str]) -> Place:
     if inside in names.HISTORIES:
-        found.add("history")
+        flags.add("history")
     if inside.startswith(names.HOME_CACHES) and not inside.startswith(names.NO_CACHES):
         return "artefact"
     if inside.startswith("."):
-        found.add("dotfile")
+        flags.add("dotfile")
     elif names.is_personal(inside):
-        found.add("personal-file")
-    own = "personal-file" in found and inside.count("/") == 1  # `~/Documents/build` is no project's folder
+        flags.add("personal-file")
+    own = "personal-file" in flags and inside.count("/") == 1  # `~/Documents/build` is no project's folder
     return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") and not own else "") or "in-home"
 
 
@@ -423,15 +423,15 @@ def is_service_data(full: str) -> bool:
 _SERVICE_DATA = lazy_re.compile(r"/opt/[\w.-]+/(?:[\w.@ -]+/)*[\w.@ -]+\.(?:ya?ml|json|toml|ini|cfg|md|txt)(?:\.bak\w*)?")
 
 
-def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
+def _elsewhere(full: str, inside: str | None, flags: set[str]) -> Place:
     if inside is not None:  # a home inside a temporary folder is still a home
-        return _inside_home(inside, found)
+        return _inside_home(inside, flags)
     if full.startswith(names.TEMP) or full in names.TEMP_ROOTS:
         return "temp"
     if full.startswith(names.LOGS):
-        found.add("log")
+        flags.add("log")
     if is_service_data(full):
-        found.add("service-data")
+        flags.add("service-data")
     if (folded(full).startswith(_SYSTEM) and not full.startswith(names.MOUNTED)) or folded(full) in names.SYSTEM_ROOTS:
         return "system"
     return _rebuilt(full[1:]) if full.count("/") > 1 else ""

@@ -95,22 +95,22 @@ def _union(known: Roles, roles: tuple[str, ...]) -> frozenset[str]:
 
 
 def _roles(table: Mapping[str, Mapping[str, Any]]) -> Roles:
-    found: Roles = {}
+    roles: Roles = {}
     for role in table:
-        _resolve(role, table, found, ())
-    return {role: found[role] for role in table}
+        _resolve(role, table, roles, ())
+    return {role: roles[role] for role in table}
 
 
-def _resolve(role: str, table: Mapping[str, Mapping[str, Any]], found: Roles, above: tuple[str, ...]) -> frozenset[str]:
-    if role in found:
-        return found[role]
+def _resolve(role: str, table: Mapping[str, Mapping[str, Any]], roles: Roles, above: tuple[str, ...]) -> frozenset[str]:
+    if role in roles:
+        return roles[role]
     if role not in table or role in above:
         raise ValueError(f"{above[-1]!r} includes {role!r}, which is not a role or includes it in turn")
     entry = table[role]
     if not entry.get("means") or not entry.keys() <= _KEYS:
         raise ValueError(f"{role!r} needs a meaning, and may otherwise have only includes, manuals and names")
     names = entry.get("names", "").split()
-    included = [_resolve(each, table, found, (*above, role)) for each in entry.get("includes", ())]
+    included = [_resolve(other, table, roles, (*above, role)) for other in entry.get("includes", ())]
     included += [_doing(deed) for deed in entry.get("manuals", "").split()]
     whole = frozenset(names).union(*included)
     whole = whole.union(*(kin for base, kin in _kinds().items() if base in whole))
@@ -118,7 +118,7 @@ def _resolve(role: str, table: Mapping[str, Mapping[str, Any]], found: Roles, ab
         raise ValueError(f"{role!r} has a repeated name, or no names")
     if repeated := sorted(frozenset(names) & frozenset[str]().union(*included)):
         raise ValueError(f"{role!r} repeats names from its includes: {', '.join(repeated)}")
-    found[role] = whole
+    roles[role] = whole
     return whole
 
 
@@ -132,7 +132,7 @@ def _kinds() -> dict[str, list[str]]:
 def _doing(deed: str) -> frozenset[str]:
     """The programs whose manuals, as they are in TOML, say that they do this."""
     return frozenset(
-        name for each in manual_catalogue.from_toml() if deed in manual_catalogue.deeds(each) for name in each.names
+        name for manual in manual_catalogue.from_toml() if deed in manual_catalogue.deeds(manual) for name in manual.names
     )
 
 

@@ -124,14 +124,14 @@ def protected_on(host: Host) -> Protected:
     places += [config, *guarded]
     names = dict.fromkeys([*_STATE_NAMES, _parts(state)[-1]])
     above = _above(host.metrics, home, _SECRET_DEPTH)
-    roots = list(dict.fromkeys([*states, *(each for path in host.guarded for each in _above(path, home)), *above]))
+    roots = list(dict.fromkeys([*states, *(directory for path in host.guarded for directory in _above(path, home)), *above]))
     starts = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in places)
     starts |= dict.fromkeys([f"{folder}/{making}".lower()] if making else [])
     tops = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in roots)
     last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded, *beside[:1])}
     read_by_nobody = [*secrets, *host.secrets]
     secret_tails = [_parts(path)[-2:] for path in read_by_nobody]
-    tails = [(each, *tail.split("/")) for each in names for tail in GUARDED]
+    tails = [(other_name, *tail.split("/")) for other_name in names for tail in GUARDED]
     tails += [tail for path in beside if (tail := _parts(path)[-2:])[0] in names]
     configs = [*(f"{folder}/{name}" for folder in states for name in CONFIG_NAMES), config]
     keys = [*(f"{folder}/toolguard/key" for folder in states), *read_by_nobody]
@@ -169,10 +169,10 @@ def _folder(parts: Sequence[str]) -> str:
 
 def _above(path: str, home: str, depth: int = _HOME_DEPTH) -> list[str]:
     """The folders that contain `path`, below the home folder and not near the root."""
-    found = []
+    folders = []
     while (path := dirname(path.rstrip("/"))) and path != home and path.count("/") > depth:
-        found.append(path)
-    return found
+        folders.append(path)
+    return folders
 
 
 def plain(path: str) -> str:
@@ -194,16 +194,16 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
         return ""
     path = _read(path, protected)
     addressed = [path, *([path[: match.start()]] if "?" in path and (match := _OPTIONS.search(path)) else [])]
-    options = [_rooted(option) for each in addressed for option in _absolute(each, protected, folders)]
-    found = {_place(_parts(option), protected) for option in options if _may_be(option, protected)}
+    options = [_rooted(option) for file in addressed for option in _absolute(file, protected, folders)]
+    places = {_place(_parts(option), protected) for option in options if _may_be(option, protected)}
     lower = path.lower()
     if not any(name in lower for name in protected.names):
         pass
     elif not path.startswith("/"):
-        found.add(_by_tail(path, protected, known=bool(folders)))
+        places.add(_by_tail(path, protected, known=bool(folders)))
     elif "$" in path or path.startswith("//") or UNKNOWN in path or _FDS.match(path):
-        found.add(_by_tail(path, protected, known=True))
-    return _most_protected(found)
+        places.add(_by_tail(path, protected, known=True))
+    return _most_protected(places)
 
 
 def unclear(words: Iterable[str], host: Host, folders: tuple[str, ...]) -> list[str]:
@@ -230,7 +230,7 @@ def _may_be_plain(lower: str, host: Host, folders: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=64)
 def _leads(folders: tuple[str, ...], host: Host) -> tuple[str, ...] | None:
     """How relative paths begin that lead from one of these folders to a protected place; None if others may as well."""
-    protected, found = protected_on(host), dict[str, None]()
+    protected, around = protected_on(host), dict[str, None]()
     for folder in folders:
         at = f"{_rooted(folder).lower().rstrip('/')}/"
         if "$" in folder or UNKNOWN in folder or "/proc" in folder or GLOB.search(folder):
@@ -239,8 +239,8 @@ def _leads(folders: tuple[str, ...], host: Host) -> tuple[str, ...] | None:
             if at.startswith(start):
                 return None
             if start.startswith(at):
-                found[start[len(at) :].partition("/")[0]] = None
-    return tuple(found)
+                around[start[len(at) :].partition("/")[0]] = None
+    return tuple(around)
 
 
 def possible(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
@@ -256,17 +256,17 @@ def possible(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
         paths = [_CURRENT_DIR.sub(folder.replace("\\", ""), open_path) for folder in folders]
     else:
         paths = [open_path]
-    paths = [whole for each in paths for whole in _joined(each, () if each[0] == UNKNOWN else folders) or [each]]
-    paths = [each if each[0] == UNKNOWN else normpath(each) for each in paths]
-    paths += [found for each in paths if protected.links for found in _through_links(each, protected)]
-    named = (each for each in paths if any(mark in each.lower() for mark in protected.marks))
-    found = {_open_place(_parts(each), protected) for each in named}
-    return _most_protected({*found, kind(open_path.replace(UNKNOWN, ""), host, folders)})
+    paths = [whole for file in paths for whole in _joined(file, () if file[0] == UNKNOWN else folders) or [file]]
+    paths = [file if file[0] == UNKNOWN else normpath(file) for file in paths]
+    paths += [link for file in paths if protected.links for link in _through_links(file, protected)]
+    named = (file for file in paths if any(mark in file.lower() for mark in protected.marks))
+    places = {_open_place(_parts(file), protected) for file in named}
+    return _most_protected({*places, kind(open_path.replace(UNKNOWN, ""), host, folders)})
 
 
-def _most_protected(found: set[Place]) -> Place:
+def _most_protected(kinds: set[Place]) -> Place:
     places: tuple[Place, ...] = ("key", "guard", "config", "root")
-    return next((place for place in places if place in found), "")
+    return next((place for place in places if place in kinds), "")
 
 
 def _read(path: str, protected: Protected) -> str:
@@ -316,11 +316,11 @@ def _absolute(path: str, protected: Protected, folders: tuple[str, ...]) -> list
         options = [_CURRENT_DIR.sub(folder.replace("\\", ""), path) for folder in folders]
     else:
         options = [path]
-    options = [each for option in options for each in _joined(option, folders)]
+    options = [joined for option in options for joined in _joined(option, folders)]
     if "/proc" in (path if path.startswith("/") else "".join(options)) or GLOB.search(path):
-        options = [each for option in options for each in link_targets(option, (protected.state, *folders))]
+        options = [target for option in options for target in link_targets(option, (protected.state, *folders))]
     if protected.links:
-        options += [found for option in options for found in _through_links(option, protected)]
+        options += [link for option in options for link in _through_links(option, protected)]
     return list(dict.fromkeys(options))
 
 
@@ -333,10 +333,10 @@ def _through_links(path: str, protected: Protected) -> Iterator[str]:
     for _ in range(_MAX_LINKS):
         path = "/" + normpath(path).lstrip("/")
         lower = f"{path.lower()}/"
-        found = next(((link, target) for link, target in protected.links if lower.startswith(f"{link}/")), None)
-        if found is None:
+        linked = next(((link, target) for link, target in protected.links if lower.startswith(f"{link}/")), None)
+        if linked is None:
             return
-        path = found[1] + path[len(found[0]) :]
+        path = linked[1] + path[len(linked[0]) :]
         yield path
 
 
@@ -368,17 +368,17 @@ def _expanded(path: str, protected: Protected) -> str:
 
 
 def _value(match: re.Match[str], values: dict[str, str]) -> str:
-    found = values.get(match[1] or match[2], match[0])
-    return found.lstrip("/") if match[3] == "#/" else found
+    value = values.get(match[1] or match[2], match[0])
+    return value.lstrip("/") if match[3] == "#/" else value
 
 
 def _place(parts: tuple[str, ...], protected: Protected) -> Place:
     parts = _with_fixed_suffix(parts, protected)
     if any(_covers(parts, key) and (len(parts) >= len(key)) for key in protected.keys):
         return "key"
-    found = [place for place in protected.places if len(parts) >= len(place) and _covers(parts, place)]
-    if found:
-        return "config" if all(place in protected.configs for place in found) else "guard"
+    covering = [place for place in protected.places if len(parts) >= len(place) and _covers(parts, place)]
+    if covering:
+        return "config" if all(place in protected.configs for place in covering) else "guard"
     if any(_covers(parts, root) and len(parts) == len(root) for root in protected.roots):
         return "root"
     return ""

@@ -113,7 +113,7 @@ def statements(text: str) -> Iterator[str]:
 
 def _undelimited(text: str) -> str:
     """The text with a semicolon in place of each mark that mysql's `delimiter` defines."""
-    marks = dict.fromkeys(mark for found in _DELIMITER.finditer(text) for mark in found.groups() if mark)
+    marks = dict.fromkeys(mark for match in _DELIMITER.finditer(text) for mark in match.groups() if mark)
     text = _DELIMITER.sub(";", text)
     for mark in list(marks)[:MAX_MARKS]:
         text = text.replace(mark, ";")
@@ -147,19 +147,19 @@ def flags(statement: str) -> frozenset[str]:
         if analysed is None:
             return frozenset()
         text = text[analysed.end() :]
-    found: set[str] = set()
+    marks: set[str] = set()
     for names, pattern in _FLAGS:
         if pattern.search(text):
-            found.update(names.split())
+            marks.update(names.split())
     if _SCRATCH.fullmatch(text):
-        found.discard("drop")
+        marks.discard("drop")
     if _TEST_DATABASE.fullmatch(text):
-        found -= {"drop", "database"}
+        marks -= {"drop", "database"}
     if text.startswith(("create ", "insert ", "comment ", "grant ", "revoke ")):
-        return frozenset(found)
+        return frozenset(marks)
     rewrite = _REWRITES.search(text)
     if rewrite is not None:
-        found.add("delete" if rewrite.group("delete") else "update")
+        marks.add("delete" if rewrite.group("delete") else "update")
         if not re.search(r"\swhere\s", text[rewrite.start() :]) or _ALWAYS.search(text):
-            found.add("unfiltered")
-    return frozenset(found)
+            marks.add("unfiltered")
+    return frozenset(marks)

@@ -30,14 +30,14 @@ class StartedPlaces:
     """The places of a list, by root and first name."""
 
     def __init__(self, places: tuple[StartedFile, ...]) -> None:
-        starts = (each.place.lower() for each in places if each.place.startswith("start/"))
+        starts = (place.place.lower() for place in places if place.place.startswith("start/"))
         self._endings = tuple(place.removeprefix("start") for place in starts if place.count("/") > 1 and "*" not in place)
         self._above: set[str] = set()
         self._by_root: dict[str, dict[str, list[Parts]]] = {}
-        for each in places:
-            for root, parts in _folders(*each.place.lower().split("/")):
+        for file in places:
+            for root, parts in _folders(*file.place.lower().split("/")):
                 self._by_root.setdefault(root, {}).setdefault(parts[0], []).append(parts[1:])
-                if root == "state" and each.use != "config":
+                if root == "state" and file.use != "config":
                     self._above |= {"/".join(parts[:end]) for end in range(1, len(parts) - (parts[-1] == _REST))}
         self._wild = {root: [name for name in known if "*" in name] for root, known in self._by_root.items()}
 

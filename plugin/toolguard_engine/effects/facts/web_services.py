@@ -80,14 +80,14 @@ def service_flags(host: str, address: str, *, asks: bool = False) -> frozenset[s
     path = _normal(address)
     if asks:
         return frozenset({"posts"}) if re.search(_BY_ADDRESS[domain], path) else frozenset()
-    found = set()
+    flags = set()
     if re.search(_MESSAGES.get(domain, _NONE), path) or re.search(_EVERY_HOST, path):
-        found.add("posts")
+        flags.add("posts")
     if _ACCESS.search(path) or ((host == _COMMAND or "api/v4/" in path) and _GITLAB.search(path)):
-        found.add("repository-access")
+        flags.add("repository-access")
     if _DNS.search(path):
-        found.add("dns-records")
-    return frozenset(found)
+        flags.add("dns-records")
+    return frozenset(flags)
 
 
 def _normal(address: str) -> str:

@@ -123,14 +123,14 @@ def request_flags(method: str, to: Target) -> frozenset[str]:
     """Flags of a request beside its method: `service`, `destroys`, `settings`, and those of `web_services`."""
     path = to.url.partition("://")[2].partition("/")[2][:MAX_PATH].lower()
     steps = _STEPS.split(path)
-    found = set(web_services.service_flags(to.host, path))
+    flags = set(web_services.service_flags(to.host, path))
     if to.port in _SERVICES:
-        found.add("service")
+        flags.add("service")
     if method != "DELETE" and any(step in _ENDS or step.startswith(_STARTS) for step in steps):
-        found.add("destroys")
+        flags.add("destroys")
     if not _SETTINGS.isdisjoint(steps):
-        found.add("settings")
-    return frozenset(found)
+        flags.add("settings")
+    return frozenset(flags)
 
 
 def acting_flags(to: Target) -> frozenset[str]:
@@ -160,7 +160,7 @@ _MAIL_ADDRESS = lazy_re.compile(r"(?:smtps?://)?(?:[^@/?#\\\s]{0,80}@)?([A-Za-z0
 def mail_flags(server: str, port: str = "") -> frozenset[str]:
     """`local` if mail to this server, which may name its port itself, stays on this machine."""
     named = _MAIL_ADDRESS.fullmatch(server)
-    ports = {each for each in (port, (named and named[2]) or "") if each}
+    ports = {sign for sign in (port, (named and named[2]) or "") if sign}
     if named is None or len(ports) != 1:
         return frozenset()
     (port,) = ports

@@ -67,9 +67,9 @@ def landings(program: ProgramRun, before: tuple[ProgramRun, ...] = ()) -> Iterat
 def copied(program: ProgramRun) -> Iterator[tuple[str, str]]:
     """What a program copies, moves or links from one place of this machine to another, before and after."""
     if program.name in _COPIERS:
-        for each in landings(program):
-            if each.source and UNKNOWN not in each.source and not each.host and not split_host(each.source)[0]:
-                yield each.source, each.path
+        for landing in landings(program):
+            if landing.source and UNKNOWN not in landing.source and not landing.host and not split_host(landing.source)[0]:
+                yield landing.source, landing.path
 
 
 def _all_landings(program: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
@@ -86,7 +86,7 @@ def _without_unset(program: ProgramRun) -> ProgramRun:
 
 def _landings(program: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
     if program.moves_files and len(program.readings) > 1:
-        yield from dict.fromkeys(each for words in program.readings for each in _by_manual(program, words, before))
+        yield from dict.fromkeys(landing for words in program.readings for landing in _by_manual(program, words, before))
     elif program.moves_files:
         yield from _by_manual(program, program.readings[0], before)
         if not (program.readings[0].verb or program.readings[0].roles or _BRINGS.isdisjoint(program.argv[1:4])):
@@ -122,7 +122,7 @@ def leaves_its_folder(program: ProgramRun) -> bool:
     """Whether it may put files outside its folder, though its words name no other."""
     if program.name in _LEAVES:
         return True
-    return program.name in _FILLERS and any(each.when == "absolute-names" for each in landings(program))
+    return program.name in _FILLERS and any(landing.when == "absolute-names" for landing in landings(program))
 
 
 def is_open(program: ProgramRun) -> bool:

@@ -19,9 +19,9 @@ def working_tree(program: ProgramRun, words: CommandWords) -> tuple[str, str]:
     """Git's working tree as the command names it (`-C`, `--work-tree`, `GIT_WORK_TREE`, a setting), and the folder that its
     paths are relative to."""
     folder = ""
-    for each in words.given:
-        if each.entry.role == "folder":
-            folder = inside(folder, each.value.text)
+    for option in words.given:
+        if option.entry.role == "folder":
+            folder = inside(folder, option.value.text)
     tree = next((value for name, value in program.assigns if name == "GIT_WORK_TREE"), "")
     for value in words.values("-c"):
         if value.text.lower().startswith("core.worktree="):
@@ -39,7 +39,7 @@ def repository(program: ProgramRun, words: CommandWords) -> str:
 def _git(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     verb = words.verb
     tree, folder = working_tree(program, words)
-    yield from (Landing(UNKNOWN, inside(folder, each.text), deep=False) for each in words.named("output"))
+    yield from (Landing(UNKNOWN, inside(folder, word.text), deep=False) for word in words.named("output"))
     if "lists" in words.acts:
         return
     if verb in ("clone", "worktree add", "submodule add"):

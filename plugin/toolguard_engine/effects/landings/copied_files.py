@@ -23,7 +23,7 @@ def sources_and_target(program: ProgramRun, words: CommandWords) -> tuple[list[s
 
 def is_folder_by_option(words: CommandWords) -> bool:
     """Whether an option says that the target is a folder."""
-    return any(each.entry.role == "target" for each in words.given)
+    return any(option.entry.role == "target" for option in words.given)
 
 
 def is_never_folder(words: CommandWords) -> bool:
@@ -89,7 +89,7 @@ def _link(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     if not target:
         yield from landings_in(list(filter(last_part, sources)), ".", is_folder=True, like=like)
         return
-    yield from (each for each in _placed(program, words, like) if last_part(each.source))
+    yield from (landing for landing in _placed(program, words, like) if last_part(landing.source))
 
 
 def _install(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
@@ -205,7 +205,7 @@ def by_robocopy(program: ProgramRun) -> Iterator[Landing]:
 def by_power_shell(program: ProgramRun, *, deep: bool = False, unpacks: bool = False) -> Iterator[Landing]:
     """`Copy-Item -Recurse d/* -Destination ~`, `Move-Item`, `Expand-Archive`."""
     words = option_parser.words(program.name, tuple([word.lower() for word in program.argv]))
-    source, target = ("".join(program.argv[each.at] for each in words.named(role)[-1:]) for role in ("source", "target"))
+    source, target = ("".join(program.argv[word.at] for word in words.named(role)[-1:]) for role in ("source", "target"))
     deep = deep or words.recursive
     if unpacks and source:
         yield Landing(UNKNOWN, target or ".")

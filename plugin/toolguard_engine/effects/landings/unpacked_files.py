@@ -46,7 +46,7 @@ def unpacked(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
 
 def _creates(words: CommandWords) -> bool:
     """Whether it unpacks files. A command that gets their content instead may do the same."""
-    prints = any("prints" in each.entry.traits and each.entry.takes == "nothing" for each in words.given)
+    prints = any("prints" in option.entry.traits and option.entry.takes == "nothing" for option in words.given)
     return ("unpacks" in words.acts or "restores" in words.does) and not prints and not words.rehearses
 
 
@@ -83,9 +83,9 @@ def _listed(program: ProgramRun, before: tuple[ProgramRun, ...], target: str) ->
         for name in filter(None, re.split(r"[\n\0]", text)):
             yield from _kept_path(name, target, deep=False)
         return
-    found = next((each for each in reversed(before) if each.name == "find"), None)
-    if found is not None and program.stdin is not None and program.stdin.programs == ("find",):
-        for start in find_expression.split(found.argv)[0] or ["."]:
+    finder = next((inner for inner in reversed(before) if inner.name == "find"), None)
+    if finder is not None and program.stdin is not None and program.stdin.programs == ("find",):
+        for start in find_expression.split(finder.argv)[0] or ["."]:
             yield from _kept_path(start, target, deep=True)
     else:
         yield Landing(UNKNOWN, target)

@@ -83,9 +83,9 @@ def shell(text: str, feed: StdinSource | None = None, cwd: str = "", *, within: 
     return Deed(text=text, feed=feed, within=_secrets(within), cwd=cwd)
 
 
-def _secrets(found: Iterable[str]) -> StdinSource | None:
+def _secrets(sources: Iterable[str]) -> StdinSource | None:
     """The secret variables and the files among these sources, as a word of a shell command has them."""
-    parts = [(each.partition(":")[0], each.partition(":")[2]) for each in found]
+    parts = [(source.partition(":")[0], source.partition(":")[2]) for source in sources]
     names = tuple(f"${name}" for kind, name in parts if kind == "secret")
     files = tuple(name for kind, name in parts if kind == "file")
     return StdinSource(None, (SECRET, *names) if names else (), files) if names or files else None
@@ -204,9 +204,9 @@ def accepts_any(code: str) -> bool:
     return _UNVERIFIED.search(code) is not None and _UNVERIFIED.search(_COMMENT.sub("", code)) is not None
 
 
-def unverified(found: Iterable[Deed]) -> tuple[Deed, ...]:
+def unverified(deeds: Iterable[Deed]) -> tuple[Deed, ...]:
     """The deeds of code that accepts any certificate: requests that log in are marked."""
-    return tuple(log_in(deed.target, ["unverified"]) if deed.kind == "log-in" else deed for deed in found)
+    return tuple(log_in(deed.target, ["unverified"]) if deed.kind == "log-in" else deed for deed in deeds)
 
 
 def mail(recipients: str, feed: StdinSource | None = None, *, server: Iterable[str] = ()) -> Deed:
@@ -255,9 +255,9 @@ def output_of(argv: Iterable[str]) -> StdinSource:
 # --- what the deeds come to -----------------------------------------------------------------------------------------------
 
 
-def effects(found: CodeReading, program: ProgramRun, where: Where) -> Iterator[Effect]:
+def effects(reading: CodeReading, program: ProgramRun, where: Where) -> Iterator[Effect]:
     """The effects that are no program's. `program`: the interpreter."""
-    for deed in found.deeds:
+    for deed in reading.deeds:
         if deed.kind:
             yield from _BY_KIND.get(deed.kind, _plain)(deed, program, where)
 

@@ -88,9 +88,9 @@ def sourced(text: str, sources: Sources) -> str:
     """The text with its sources."""
     if not sources:
         return text
-    found = Sourced(text[:MAX_TEXT])
-    found.sources = sources[:MAX_SOURCES]
-    return found
+    value_of_text = Sourced(text[:MAX_TEXT])
+    value_of_text.sources = sources[:MAX_SOURCES]
+    return value_of_text
 
 
 def choices(value: Value) -> tuple[Value, ...]:
@@ -99,12 +99,14 @@ def choices(value: Value) -> tuple[Value, ...]:
 
 def either(values: Iterable[Value]) -> Value:
     """The value, or one of them if they differ."""
-    found: list[Value] = []
+    choices_of: list[Value] = []
     for value in values:
-        found += [each for each in choices(value) if not any(each is known or _same(each, known) for known in found)]
-    if len(found) > 1:
-        found = [each for each in found if each is not None and each != NOTHING] or found
-    return found[0] if len(found) == 1 else Either(tuple(found[:MAX_CHOICES]))
+        choices_of += [
+            choice for choice in choices(value) if not any(choice is known or _same(choice, known) for known in choices_of)
+        ]
+    if len(choices_of) > 1:
+        choices_of = [choice for choice in choices_of if choice is not None and choice != NOTHING] or choices_of
+    return choices_of[0] if len(choices_of) == 1 else Either(tuple(choices_of[:MAX_CHOICES]))
 
 
 def _same(one: Value, other: Value) -> bool:
@@ -113,7 +115,7 @@ def _same(one: Value, other: Value) -> bool:
 
 def texts(value: Value) -> list[str]:
     """The strings that a value may be, as words of a command."""
-    return [_text(each) for each in choices(value)]
+    return [_text(choice) for choice in choices(value)]
 
 
 def text(value: Value) -> str:
@@ -144,15 +146,15 @@ def is_known(value: Value) -> bool:
 
 def sources(*values: Value) -> Sources:
     """Where the parts of these values are from."""
-    found: Sources = ()
+    sources_of: Sources = ()
     for value in values:
         kind = type(value)
         if kind in _WITHOUT:
             continue
         own = value.sources if kind is Unknown or kind is Sourced else _within(value)
         if own:
-            found = (*found, *own) if found else own
-    return tuple(dict.fromkeys(found))[:MAX_SOURCES] if len(found) > 1 else found
+            sources_of = (*sources_of, *own) if sources_of else own
+    return tuple(dict.fromkeys(sources_of))[:MAX_SOURCES] if len(sources_of) > 1 else sources_of
 
 
 _WITHOUT = frozenset({str, int, bytes, bool, float, type(None), Library, Function})
@@ -165,18 +167,18 @@ MAX_WITHIN = 500
 def _within(value: Value) -> Sources:
     """Objects may share parts or contain themselves: each is looked at once, and at most `MAX_WITHIN` are."""
     queue, seen = [value], {id(value)}
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for done, one in enumerate(queue):  # grows meanwhile
-        if done >= MAX_WITHIN or len(found) >= MAX_SOURCES:
+        if done >= MAX_WITHIN or len(names) >= MAX_SOURCES:
             break
         if isinstance(one, Sourced | Unknown):
-            found.update(dict.fromkeys(one.sources))
+            names.update(dict.fromkeys(one.sources))
         elif isinstance(one, list | tuple | Either | dict | Instance):
             parts = islice(_parts(one), MAX_ITEMS)
             fresh = [part for part in parts if type(part) not in _WITHOUT and id(part) not in seen]
             seen.update(map(id, fresh))
             queue += fresh
-    return tuple(found)
+    return tuple(names)
 
 
 def _parts(value: Value) -> Iterator[Value]:
@@ -203,8 +205,8 @@ def feed(*values: Value) -> StdinSource:
     named = sources(*values)
     only = values[0] if len(values) == 1 else None
     known = _text(only) if is_known(only) else None
-    programs = tuple(_program(each) for each in named if each.startswith(("program:", "secret:")))
-    return StdinSource(known, programs, tuple(each.partition(":")[2] for each in named if each.startswith("file:")))
+    programs = tuple(_program(source) for source in named if source.startswith(("program:", "secret:")))
+    return StdinSource(known, programs, tuple(source.partition(":")[2] for source in named if source.startswith("file:")))
 
 
 def _program(source: str) -> str:

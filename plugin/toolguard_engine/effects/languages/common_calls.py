@@ -77,11 +77,11 @@ def mapped_by_name(run: ScriptRun, args: list[Value], base: Value) -> Value:
         routine, values = Library(args[0]), values if listed is not None else args[1:]
     if routine is None:
         return values
-    found = []
+    mapped = []
     for value in values:
         run.names["$_"] = value
-        found.append(run.call(routine, [value], base))
-    return found
+        mapped.append(run.call(routine, [value], base))
+    return mapped
 
 
 def name_of(value: Value) -> str:

@@ -49,16 +49,16 @@ def each_choice(fold: Callable[..., Value], *values: Value) -> Value:
     if not open_:
         return fold(*values)
     rest = [value.values[0] if at in open_[2:] else value for at, value in enumerate(values)]
-    found = []
+    made = []
     for one in choices(values[open_[0]]):
         rest[open_[0]] = one
         for other in choices(values[open_[1]]) if len(open_) > 1 else [None]:
             if len(open_) > 1:
                 rest[open_[1]] = other
-            found.append(fold(*rest))
-            if len(found) >= MAX_COMBINED:
-                return either(found)
-    return either(found)
+            made.append(fold(*rest))
+            if len(made) >= MAX_COMBINED:
+                return either(made)
+    return either(made)
 
 
 def joined(parts: list[Value]) -> Value:
@@ -141,10 +141,10 @@ def formatted(left: Value, right: Value) -> Value:
         return _numbers(left, right, lambda a, b: a % b)
     values = list(right) if isinstance(right, tuple | list) else [right]
     if isinstance(right, dict):
-        filled = _NAMED.sub(lambda found: text(right.get(found[1], NOTHING)), left)
+        filled = _NAMED.sub(lambda match: text(right.get(match[1], NOTHING)), left)
     else:
         given = iter(values)
-        filled = _PLACE.sub(lambda found: "%" if found[0] == "%%" else text(next(given, NOTHING)), left)
+        filled = _PLACE.sub(lambda match: "%" if match[0] == "%%" else text(next(given, NOTHING)), left)
     return sourced(filled[:MAX_TEXT], sources(left, *values))
 
 
@@ -174,8 +174,8 @@ def item(value: Value, key: Value) -> Value:
         if isinstance(value, str | bytes | list | tuple) and isinstance(key, int | slice):
             if isinstance(value, str) and UNKNOWN in value:
                 return Unknown(sources=sources(value))
-            found = value[key]
-            return sourced(found, sources(value)) if isinstance(found, str) else found
+            member = value[key]
+            return sourced(member, sources(value)) if isinstance(member, str) else member
     except FAULTS:
         return NOTHING
     return Unknown(sources=sources(value))
@@ -255,12 +255,12 @@ def _applied(value: str | bytes, name: str, args: list[Value]) -> Value:
     if name == "decode" and isinstance(value, bytes) and args and isinstance(args[0], str):
         return decoded_by(args[0], value)
     try:
-        found = getattr(value, name)(*args)
+        result = getattr(value, name)(*args)
     except FAULTS:
         return Unknown(sources=sources(value))
-    if isinstance(found, str):
-        return sourced(found[:MAX_TEXT], sources(value, *args))
-    return list(found)[:MAX_ITEMS] if isinstance(found, list | tuple) else found
+    if isinstance(result, str):
+        return sourced(result[:MAX_TEXT], sources(value, *args))
+    return list(result)[:MAX_ITEMS] if isinstance(result, list | tuple) else result
 
 
 def _join(value: str | bytes, parts: Value) -> Value:
@@ -277,10 +277,10 @@ _FIELD = lazy_re.compile(r"\{\{|\}\}|\{(\w{0,40})(?:![rsa])?(?::[^{}]{0,20})?\}"
 def _format(value: str, args: list[Value], named: dict[str, Value]) -> Value:
     count = iter(range(MAX_ITEMS))
 
-    def filled(found: re.Match[str]) -> str:
-        if found[0] in ("{{", "}}"):
-            return found[0][0]
-        name = found[1]
+    def filled(match: re.Match[str]) -> str:
+        if match[0] in ("{{", "}}"):
+            return match[0][0]
+        name = match[1]
         if name and not name.isdecimal():
             return text(named.get(name, NOTHING))
         at = int(name[:4]) if name else next(count, MAX_ITEMS)
@@ -310,7 +310,7 @@ _DECODERS: dict[str, Callable[[bytes], bytes]] = {
 def decoded(form: str, value: Value) -> Value:
     """What an encoded text stands for: bytes where that can be worked out, else something unknown that was decoded."""
     if isinstance(value, Either):
-        return either(decoded(form, each) for each in value.values)
+        return either(decoded(form, option) for option in value.values)
     if is_known(value) and len(value) <= MAX_TEXT:
         data = value if isinstance(value, bytes) else str(value).encode("latin-1", "replace")
         try:

@@ -40,32 +40,34 @@ class KeptCode:
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
-        found = read(code, language)
-        self.steps += len(code) / CHARACTERS + (found.steps if found is not None else 0)
-        if (units := _units(found)) <= MAX_OF_ONE:
-            self._known[key] = found
+        reading = read(code, language)
+        self.steps += len(code) / CHARACTERS + (reading.steps if reading is not None else 0)
+        if (units := _units(reading)) <= MAX_OF_ONE:
+            self._known[key] = reading
             self._units += units
             while self._units > self._most:
                 self._units -= _units(self._known.popitem(last=False)[1])
-        return found
+        return reading
 
     def clear(self) -> None:
         self._known.clear()
         self._units = 0
 
 
-def _units(found: CodeReading | None) -> int:
-    if found is None:
+def _units(reading: CodeReading | None) -> int:
+    if reading is None:
         return 1
     return (
-        1 + sum(1 + _length(deed) // OF_TEXT for deed in found.deeds) + sum(1 + len(path) // OF_TEXT for path in found.paths)
+        1
+        + sum(1 + _length(deed) // OF_TEXT for deed in reading.deeds)
+        + sum(1 + len(path) // OF_TEXT for path in reading.paths)
     )
 
 
 def _length(deed: Deed) -> int:
     """Characters of its texts."""
     feeds = (feed.text or "" for feed in (deed.feed, deed.within) if feed is not None)
-    texts = (*deed.argv, deed.text, deed.target, *(each.target for each in deed.redirects), *feeds)
+    texts = (*deed.argv, deed.text, deed.target, *(redirect.target for redirect in deed.redirects), *feeds)
     return sum(map(len, texts))
 
 

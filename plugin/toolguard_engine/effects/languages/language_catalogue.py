@@ -16,10 +16,10 @@ from toolguard_engine.effects.languages.python.python_language import LANGUAGE a
 from toolguard_engine.effects.languages.ruby.ruby_language import LANGUAGE as RUBY
 
 _READ = (PYTHON, JAVASCRIPT, PERL, RUBY, PHP, LUA, AWK, APPLESCRIPT, POWERSHELL, GO)
-LANGUAGES: dict[str, Language] = {each.name: each for each in (*_READ, *searched_languages.LANGUAGES)}
+LANGUAGES: dict[str, Language] = {language.name: language for language in (*_READ, *searched_languages.LANGUAGES)}
 _UNKNOWN = Language("", "")
 
-BY_ENDING = {ending: each for each in _READ for ending in each.files.split()}
+BY_ENDING = {ending: language for language in _READ for ending in language.files.split()}
 """The languages that are read, by the ends of the names of files with their code."""
 
 

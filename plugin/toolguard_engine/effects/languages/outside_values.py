@@ -40,9 +40,9 @@ def carried(url: str, *values: Value) -> StdinSource:
     """What a request carries, without a secret that is the host's own."""
     host = url.partition("://")[2].partition("/")[0].lower()
     kept = tuple(
-        each
-        for each in sources(*values)
-        if not (each.startswith("secret:") and key_owners.belongs(each[7:], host.partition(":")[0]))
+        source
+        for source in sources(*values)
+        if not (source.startswith("secret:") and key_owners.belongs(source[7:], host.partition(":")[0]))
     )
     return feed(Unknown(sources=kept))
 
@@ -56,4 +56,4 @@ def data_headers(value: Value) -> list[Value]:
 
 def logs_in(*values: Value) -> bool:
     """Whether a request carries a secret, though it may be the host's own."""
-    return any(each.startswith("secret:") for each in sources(*values))
+    return any(source.startswith("secret:") for source in sources(*values))

@@ -57,9 +57,9 @@ class CallReader(TokenReader):
     """Reads functions, calls and what follows a value."""
 
     def routine(self, params: tuple[int, int], body: tuple[int, int], *, value: bool = False) -> Routine:
-        found = Routine(self, params, body, value)
-        self.run.routines.append(found)
-        return found
+        made = Routine(self, params, body, value)
+        self.run.routines.append(made)
+        return made
 
     def arrow(self, params: tuple[int, int], at: int, end: int) -> tuple[Value, int]:
         """`params => body`; `at` is the arrow."""
@@ -83,17 +83,17 @@ class CallReader(TokenReader):
             start = params[1] + 1
         if self.run.syntax.ends:
             close = self.ending(at, end)
-            found = self.routine(params, (start, close))
+            routine = self.routine(params, (start, close))
         else:
             opened = self.skip_to(start, end, "{")
             if opened >= end:
                 return NOTHING, start
             close = min(self.tokens[opened].match, end)
-            found = self.routine(params, (opened + 1, close))
+            routine = self.routine(params, (opened + 1, close))
         if name:
             name = name.lower() if self.run.library.command is not None else name
-            self.run.names[name.lstrip("*")] = found
-        return found, close + 1
+            self.run.names[name.lstrip("*")] = routine
+        return routine, close + 1
 
     def ending(self, at: int, end: int) -> int:
         """The `end` of the block that a keyword opens."""

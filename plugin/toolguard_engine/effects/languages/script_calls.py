@@ -46,14 +46,14 @@ def rows(*listed: tuple[str, Act]) -> dict[str, Act]:
 
 def texts(*values: Value) -> list[str]:
     """The strings that values and the elements of lists may be."""
-    found: list[str] = []
+    names: list[str] = []
     for value in values:
-        for each in choices(value):
-            if isinstance(each, list | tuple):
-                found += texts(*each)
-            elif not isinstance(each, dict | bool | Routine):
-                found.append(_word(each))
-    return found[:200]
+        for choice in choices(value):
+            if isinstance(choice, list | tuple):
+                names += texts(*choice)
+            elif not isinstance(choice, dict | bool | Routine):
+                names.append(_word(choice))
+    return names[:200]
 
 
 def _word(value: Value) -> str:
@@ -69,9 +69,9 @@ def argument_at(args: list[Value], place: int) -> Value:
 def option(args: list[Value], name: str) -> Value:
     """A named argument: a member of an object among the arguments."""
     for arg in args:
-        for each in choices(arg):
-            if isinstance(each, dict) and name in each:
-                return each[name]
+        for choice in choices(arg):
+            if isinstance(choice, dict) and name in choice:
+                return choice[name]
     return None
 
 
@@ -132,13 +132,13 @@ def writing(*, append: bool = False, data: int = 1) -> Act:
 
 
 def reading(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    found = texts(argument_at(args, 0))
-    if found[:1] and found[0].startswith(("http://", "https://", "ftp://")):
+    names = texts(argument_at(args, 0))
+    if names[:1] and names[0].startswith(("http://", "https://", "ftp://")):
         return requested(run, args[0], "GET", None)
-    if found[:1] in (["0"], ["/dev/stdin"], ["php://stdin"], ["-"]):
+    if names[:1] in (["0"], ["/dev/stdin"], ["php://stdin"], ["-"]):
         return FROM_INPUT
-    run.add(*(deeds.read(path) for path in found))
-    return Unknown(sources=(*(f"file:{path}" for path in found[:4]), *sources(argument_at(args, 0))))
+    run.add(*(deeds.read(path) for path in names))
+    return Unknown(sources=(*(f"file:{path}" for path in names[:4]), *sources(argument_at(args, 0))))
 
 
 def opened(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -194,8 +194,8 @@ def resolved(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def folded(fold: Callable[[Value], Value]) -> Act:
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        found = [fold(each) for each in choices(argument_at(args, 0))]
-        return one_of(found)
+        folded = [fold(choice) for choice in choices(argument_at(args, 0))]
+        return one_of(folded)
 
     return act
 
@@ -361,14 +361,14 @@ def _words(args: list[Value]) -> Iterator[Value]:
 
 def _variants(words: list[Value]) -> list[list[str]]:
     """The words of a program, once for each value of the one that has several."""
-    found: list[list[str]] = [[]]
+    variants: list[list[str]] = [[]]
     for word in words:
         values = texts(word) or [UNKNOWN]
-        if len(values) > 1 and len(found) * len(values) <= MAX_CHOICES:
-            found = [[*argv, value] for argv in found for value in values]
+        if len(values) > 1 and len(variants) * len(values) <= MAX_CHOICES:
+            variants = [[*argv, value] for argv in variants for value in values]
         else:
-            found = [[*argv, values[0]] for argv in found]
-    return found
+            variants = [[*argv, values[0]] for argv in variants]
+    return variants
 
 
 def evaluating(run: ScriptRun, args: list[Value], base: Value) -> Value:

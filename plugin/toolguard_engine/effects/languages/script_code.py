@@ -14,7 +14,7 @@ from toolguard_engine.effects.languages.language_catalogue import LANGUAGES
 from toolguard_engine.effects.languages.script_reader import walked
 from toolguard_engine.effects.programs import code_connections, code_methods, code_search, code_text, posted_messages
 
-_WAYS: dict[str, ReadBy] = {name: each.reading for name, each in LANGUAGES.items() if each.reading is not None}
+_WAYS: dict[str, ReadBy] = {name: language.reading for name, language in LANGUAGES.items() if language.reading is not None}
 _MAX_PATHS = 64
 
 
@@ -23,9 +23,9 @@ def _read(code: str, language: str) -> CodeReading:
     if way.hints and not re.search(way.hints, code):
         return CodeReading(tuple(_searched(code, language)))
     run = walked(way.prepared(code) if way.prepared is not None else code, way.syntax, way.library)
-    found = dict.fromkeys([*run.deeds, *_searched(code, language)])
+    read = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
-    found_ = deeds.unverified(found) if deeds.accepts_any(code) else tuple(found)
+    found_ = deeds.unverified(read) if deeds.accepts_any(code) else tuple(read)
     return CodeReading(found_, run.steps, run.whole, tuple(paths)[:_MAX_PATHS], run.opaque)
 
 

@@ -54,7 +54,7 @@ def _body_start(tokens: list[Token], at: int) -> int:
         return at + 1 if after.text in ("do", "{") else 0
     in_brackets = after.text == "(" and after.match > at
     condition = tokens[at + 2 : min(after.match, at + 5)] if in_brackets else [after]
-    if [each.text for each in condition] not in _NEVER_ENDING[kind]:
+    if [token.text for token in condition] not in _NEVER_ENDING[kind]:
         return 0
     return after.match + 1 if in_brackets else at + 2
 
@@ -133,6 +133,6 @@ def _prints_to_file(body: list[Token], syntax: Syntax) -> bool:
                 return True
         if syntax is RUBY and token.text == "." and body[at + 1].text in ("puts", "print", "<<"):
             return True
-        if syntax is AWK and token.text in (">", ">>") and any(each.text in ("print", "printf") for each in body[:at]):
+        if syntax is AWK and token.text in (">", ">>") and any(printed.text in ("print", "printf") for printed in body[:at]):
             return True
     return False

@@ -107,8 +107,8 @@ class TokenReader:
             return run.names[name]
         if name in run.library.constants:
             return run.library.constants[name]
-        found = run.library.member(run, name)
-        return Library(name) if found is None else found
+        member = run.library.member(run, name)
+        return Library(name) if member is None else member
 
     def run_member(self, value: Value, key: str) -> Value:
         """`value.key`."""
@@ -122,8 +122,8 @@ class TokenReader:
                 return self.run.library.constants[full]
             if full in self.run.names:
                 return self.run.names[full]
-            found = self.run.library.member(self.run, full)
-            return Library(full) if found is None else found
+            member = self.run.library.member(self.run, full)
+            return Library(full) if member is None else member
         return Unknown(sources=sources(value)) if value is not None else NOTHING
 
     def filled(self, token: Token) -> Value:
@@ -145,23 +145,23 @@ class TokenReader:
             value = run.concatenated(value, run.text(piece) if piece else "")
         return run.concatenated(value, unescaped(source[at:], run.syntax.escape))
 
-    def _piece(self, source: str, found: re.Match[str]) -> tuple[str, int]:
+    def _piece(self, source: str, match: re.Match[str]) -> tuple[str, int]:
         """The expression that is filled in, and where the text goes on."""
-        opened = found.group()[-1]
+        opened = match.group()[-1]
         if opened not in OPENS:
-            return found.group(), found.end()
+            return match.group(), match.end()
         depth, closing, quoted = 1, OPENS[opened], ""
-        for at in range(found.end(), len(source)):
+        for at in range(match.end(), len(source)):
             if quoted or source[at] in "'\"":
                 quoted = quoted if quoted and source[at] != quoted else "" if quoted else source[at]
                 continue
             depth += (source[at] == opened) - (source[at] == closing)
             if not depth:
-                inner = source[found.end() : at]
-                if found.group() == "${" and self.run.syntax is not JAVASCRIPT:
+                inner = source[match.end() : at]
+                if match.group() == "${" and self.run.syntax is not JAVASCRIPT:
                     inner = "$" + inner
                 after = at + 1
-                return inner, after + (found.group() == "@{[" and source[after : after + 1] == "}")
+                return inner, after + (match.group() == "@{[" and source[after : after + 1] == "}")
         return "", len(source)
 
     # What the other parts of the reader do.

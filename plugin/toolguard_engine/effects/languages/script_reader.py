@@ -76,9 +76,9 @@ class ScriptReader(CommandReader):
         value: Value = NOTHING
         while at < end and not self.run.is_over:
             before = at
-            found, at = self.statement(at, end)
-            if found is not None:
-                value = found
+            item, at = self.statement(at, end)
+            if item is not None:
+                value = item
             at = max(at, before + 1)
         if at < end:
             self.run.whole = False
@@ -90,12 +90,12 @@ class ScriptReader(CommandReader):
             return None, at + 1
         if token.kind == "name":
             handler = STATEMENTS.get(token.text)
-            if handler is not None and (found := handler(self, at, end)) >= 0:
-                return None, found
+            if handler is not None and (next_at := handler(self, at, end)) >= 0:
+                return None, next_at
             if token.text in INLINE:
                 return None, at + 1
-            if (found := self.method(at, end)) >= 0:
-                return None, found
+            if (next_at := self.method(at, end)) >= 0:
+                return None, next_at
         count = len(self.run.deeds)
         value, after = self.expression(at, end)
         if after < end and self.tokens[after].text in ("for", "foreach") and self.run.syntax is PERL:
@@ -215,10 +215,10 @@ class ScriptReader(CommandReader):
             self.run.add(*(write(text(one), feed(value), append=append) for one in choices(path)))
             return value, at
         right, after, _ = self.operand(at + 1, end)
-        found = self._operation(sign, value, right)
+        result = self._operation(sign, value, right)
         if sign == "<<" and target is not None and sign in self.run.syntax.concat:
-            self.assign(target, found)
-        return found, after
+            self.assign(target, result)
+        return result, after
 
     def _operation(self, sign: str, value: Value, right: Value) -> Value:
         """What an operator makes of two values."""
@@ -278,8 +278,8 @@ class ScriptReader(CommandReader):
             return self.filled(token), at + 1
         if token.kind == "command":
             command = self.filled(token)
-            for each in choices(command):
-                self.run.add(shell(text(each), within=sources(command)))
+            for choice in choices(command):
+                self.run.add(shell(text(choice), within=sources(command)))
             return printed(text(command)), at + 1
         if token.kind == "words":
             return token.text.split()[:200], at + 1
@@ -333,10 +333,10 @@ class ScriptReader(CommandReader):
         if token.text == "(":
             if self.is_sign(close + 1, end, "=>"):
                 return self.arrow((at + 1, close), close + 1, end)
-            found = self.items(at + 1, close)
-            return (found[0] if len(found) == 1 else found), close + 1
+            members = self.items(at + 1, close)
+            return (members[0] if len(members) == 1 else members), close + 1
         if token.text == "[" and self.run.library.command is not None:
-            return [Library("".join(each.text for each in self.tokens[at + 1 : close][:20]))], close + 1
+            return [Library("".join(sign.text for sign in self.tokens[at + 1 : close][:20]))], close + 1
         if token.text == "[" and self.run.syntax is PHP and self.is_sign(at + 2, close, "=>"):
             return self.object(at + 1, close), close + 1
         if token.text == "[":
@@ -351,7 +351,7 @@ class ScriptReader(CommandReader):
         return close == at + 1 or self.is_sign(at + 2, close, ":", "=>", ",", "=") or self.is_sign(at + 1, close, "...")
 
     def items(self, at: int, end: int) -> list[Value]:
-        found: list[Value] = []
+        members: list[Value] = []
         while at < end and not self.run.is_over:
             before = at
             spread = self.is_sign(at, end, "...", "@")
@@ -360,31 +360,33 @@ class ScriptReader(CommandReader):
                 continue
             value, at = self.expression(at, end)
             if (spread or self.run.syntax is PERL) and isinstance(value, list):
-                found += value
+                members += value
             else:
-                found.append(value)
+                members.append(value)
             at = self.comma(at, end) if not self.is_sign(at, end, "=>", ":") else at + 1
             at = max(at, before + 1)
-        return found[:200]
+        return members[:200]
 
     def listed(self, at: int, end: int) -> tuple[list[Value], int]:
         """Values between commas, up to the end of the statement."""
-        found: list[Value] = []
+        members: list[Value] = []
         while at < end:
             before = at
             value, at = self.expression(at, end, loose=False)
             if at > before:
-                found.append(value)
+                members.append(value)
             if not self.is_sign(at, end, ",", "=>"):
                 break
             at += 1
         flat = [
-            each for value in found for each in (value if isinstance(value, list) and self.run.syntax is PERL else [value])
+            member
+            for value in members
+            for member in (value if isinstance(value, list) and self.run.syntax is PERL else [value])
         ]
         return flat[:200], at
 
     def object(self, at: int, end: int) -> dict[str, Value]:
-        found: dict[str, Value] = {}
+        members: dict[str, Value] = {}
         while at < end and not self.run.is_over:
             after = self.comma(at, end)
             if after == at:
@@ -392,38 +394,38 @@ class ScriptReader(CommandReader):
                 continue
             if self.is_sign(at, after, "..."):
                 value = self.expression(at + 1, after)[0]
-                found.update(value if isinstance(value, dict) else {f"...{at}": value})
+                members.update(value if isinstance(value, dict) else {f"...{at}": value})
             else:
-                self._member(found, at, after)
+                self._member(members, at, after)
             at = after + 1
-        return found
+        return members
 
-    def _member(self, found: dict[str, Value], at: int, end: int) -> None:
+    def _member(self, members: dict[str, Value], at: int, end: int) -> None:
         """One member of an object: `key: value`, `[key]: value`, `name`, or a method."""
         sign = self.skip_to(at, end, ":", "=>", "=")
         key = self.tokens[at].text
         if self.is_sign(at, end, "["):
             key = text(self.expression(at + 1, end)[0])
         if sign < end:
-            found[key] = self.expression(sign + 1, end)[0]
+            members[key] = self.expression(sign + 1, end)[0]
         elif self.method(at, end) < 0:
-            found[key] = self.expression(at, end)[0]
+            members[key] = self.expression(at, end)[0]
 
 
 def _awk_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[Value, int]:
     """`print x | "sh"`, `"date" | getline d`."""
     at += 1 + reader.is_sign(at + 1, end, "&")
     if at < end and reader.tokens[at].text == "getline":
-        for each in choices(value):
-            reader.run.add(shell(text(each)))
+        for choice in choices(value):
+            reader.run.add(shell(text(choice)))
         at += 1
         if at < end and reader.tokens[at].kind == "name":
             reader.run.names[reader.tokens[at].text] = printed(text(value))
             at += 1
         return NOTHING, at
     command, at = reader.expression(at, end)
-    for each in choices(command):
-        reader.run.add(shell(text(each), INPUT if "input" in sources(value) else feed(value)))
+    for choice in choices(command):
+        reader.run.add(shell(text(choice), INPUT if "input" in sources(value) else feed(value)))
     return NOTHING, at
 
 
@@ -433,11 +435,11 @@ def _power_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[
     names["$_"] = names["$PSItem"] = element(value)
     names[PIPED] = value
     short = reader.is_sign(at + 1, end, "%", "?")
-    found, at, _ = reader.operand(at + 1 + short, end)
-    if isinstance(found, Routine):
-        found = reader.run.invoke(found, [])
+    routine, at, _ = reader.operand(at + 1 + short, end)
+    if isinstance(routine, Routine):
+        routine = reader.run.invoke(routine, [])
     names.pop(PIPED, None)
-    return found, at
+    return routine, at
 
 
 _PIPES = {True: _awk_pipe, False: _power_pipe}

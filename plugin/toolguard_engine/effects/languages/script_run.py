@@ -158,9 +158,9 @@ class ScriptRun(Struct, eq=False):
 
     def built(self, value: Value) -> Value:
         """A value that was made just now, paid for."""
-        for each in choices(value):
-            if isinstance(each, str):
-                self.steps += steps_to_build(len(each))
+        for choice in choices(value):
+            if isinstance(choice, str):
+                self.steps += steps_to_build(len(choice))
         return value
 
     def concatenated(self, left: Value, right: Value) -> Value:
@@ -195,9 +195,9 @@ class ScriptRun(Struct, eq=False):
                     self.names.pop(name, None)
 
     def call(self, callee: Value, args: list[Value], base: Value = None) -> Value:
-        for each in choices(callee):
-            if isinstance(each, Routine):
-                return self.invoke(each, args)
+        for choice in choices(callee):
+            if isinstance(choice, Routine):
+                return self.invoke(choice, args)
         args = [self._settled(arg) for arg in args]
         callee = choices(callee)[0]
         name = callee.name if isinstance(callee, Library) else callee if isinstance(callee, str) else ""
@@ -206,9 +206,9 @@ class ScriptRun(Struct, eq=False):
         if act is None:
             act = self.library.methods.get(full.rpartition(".")[2])
         if act is not None:
-            found = act(self, args, base)
-            if found is not None:
-                return self.built(found)
+            result = act(self, args, base)
+            if result is not None:
+                return self.built(result)
         if isinstance(own := self.names.get(full.rpartition(".")[2]), Routine) and "." in full:
             return self.invoke(own, args)  # a method of a class of this code
         return self.unknown(name, args, base)
@@ -237,15 +237,15 @@ ENVIRONMENT = Unknown(kind="environment", sources=(FROM_ENVIRONMENT,))
 
 
 def _all_unknown(deed: Deed) -> bool:
-    words = (*option_parser.plain(deed.argv).texts, *(each.target for each in deed.redirects))
+    words = (*option_parser.plain(deed.argv).texts, *(redirect.target for redirect in deed.redirects))
     return not any(word.strip(UNKNOWN + "./") for word in (*words, deed.text, deed.target))
 
 
 def distributed(fold: Callable[[Value, Value], Value], left: Value, right: Value) -> Value:
     """Applies an operation to each of the values that its operands may be."""
     pairs = islice(product(choices(left), choices(right)), MAX_CHOICES)
-    found = [fold(one, other) for one, other in pairs]
-    return found[0] if len(found) == 1 else Either(tuple(found))
+    results = [fold(one, other) for one, other in pairs]
+    return results[0] if len(results) == 1 else Either(tuple(results))
 
 
 def one_of(values: list[Value]) -> Value:
@@ -255,17 +255,17 @@ def one_of(values: list[Value]) -> Value:
 
 def element(value: Value) -> Value:
     """What a loop over a value gets."""
-    found: list[Value] = []
-    for each in choices(value):
-        if isinstance(each, list | tuple):
-            found += each
-        elif isinstance(each, dict):
-            found += list(each)
-        elif isinstance(each, str):
-            found.append(each)
+    members: list[Value] = []
+    for choice in choices(value):
+        if isinstance(choice, list | tuple):
+            members += choice
+        elif isinstance(choice, dict):
+            members += list(choice)
+        elif isinstance(choice, str):
+            members.append(choice)
         else:
-            found.append(Unknown(sources=sources(each)))
-    return one_of(found)
+            members.append(Unknown(sources=sources(choice)))
+    return one_of(members)
 
 
 def _together(left: Value, right: Value) -> Value:
@@ -284,7 +284,7 @@ def item_at(value: Value, at: int) -> Value:
     if isinstance(value, list | tuple):
         if -len(value) <= at < len(value):
             return value[at]
-        return Unknown(sources=found) if (found := sources(value)) else NOTHING  # a text that is split has more parts
+        return Unknown(sources=origins) if (origins := sources(value)) else NOTHING  # a text that is split has more parts
     return Unknown(sources=sources(value)) if value is not None else NOTHING
 
 

@@ -58,7 +58,7 @@ def _loop(reader: CallReader, at: int, end: int) -> int:
 
 
 def _flat(values: list[Value]) -> list[Value]:
-    return [each for value in values for each in (value if isinstance(value, list) else [value])]
+    return [member for value in values for member in (value if isinstance(value, list) else [value])]
 
 
 def _declared(reader: CallReader, at: int, end: int) -> int:

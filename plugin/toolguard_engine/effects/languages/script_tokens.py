@@ -90,8 +90,8 @@ _TABLES: dict[int, re.Pattern[str]] = {}
 
 
 def _table(syntax: Syntax) -> re.Pattern[str]:
-    found = _TABLES.get(id(syntax))
-    if found is None:
+    pattern = _TABLES.get(id(syntax))
+    if pattern is None:
         parts = [r"(?P<line>\n\s*+)", rf"(?P<comment>{syntax.comment})"]
         parts += [rf"(?P<quoted>{syntax.quotes})"] if syntax.quotes else []
         parts += [
@@ -100,8 +100,8 @@ def _table(syntax: Syntax) -> re.Pattern[str]:
             rf"(?P<quote>[{syntax.marks}])",
             rf"(?P<sign>{_SIGN})",
         ]
-        found = _TABLES[id(syntax)] = re.compile(rf"{_BLANK.pattern}(?:{'|'.join(parts)})", re.MULTILINE)
-    return found
+        pattern = _TABLES[id(syntax)] = re.compile(rf"{_BLANK.pattern}(?:{'|'.join(parts)})", re.MULTILINE)
+    return pattern
 
 
 class Tokens:
@@ -116,9 +116,9 @@ class Tokens:
         self._read()
 
     def _read(self) -> None:
-        text, match, found, at = self.text, _table(self.syntax).match, self.found, 0
+        text, match, tokens, at = self.text, _table(self.syntax).match, self.found, 0
         while at < len(text) and self.whole:
-            if len(found) >= MAX_TOKENS:
+            if len(tokens) >= MAX_TOKENS:
                 self.whole = False
                 break
             one = match(text, at)
@@ -129,17 +129,17 @@ class Tokens:
             kind, start = one.lastgroup, one.start(one.lastindex or 0)
             at = one.end()
             if kind == "name" or kind == "number":  # noqa: PLR1714 - this is most of the time
-                found.append(
+                tokens.append(
                     Token("name" if kind == "name" else "number", text[start:at], spaced=text[start - 1 : start] in _SPACES)
                 )
             elif kind == "sign":
                 if text[start] not in "/<[@" or (after := self._rare(start, text[start])) <= start:
                     self._sign(text[start:at], start)
                 else:
-                    at, found[-1].spaced = after, text[start - 1 : start] in _SPACES
+                    at, tokens[-1].spaced = after, text[start - 1 : start] in _SPACES
             elif kind == "quote":
                 at = self._quoted(start, text[start])
-                found[-1].spaced = text[start - 1 : start] in _SPACES
+                tokens[-1].spaced = text[start - 1 : start] in _SPACES
             elif kind == "line":
                 at = self._line(at, start)
             elif kind == "quoted":
@@ -147,7 +147,7 @@ class Tokens:
         if self._open or self._here:
             self.whole = False
         for index in self._open:
-            found[index].match = len(found)
+            tokens[index].match = len(tokens)
 
     def _between_signs(self, word: str, start: int, at: int) -> int:
         if self.syntax is RUBY and not word[1:] and self._operand():
@@ -294,12 +294,12 @@ class Tokens:
         return -1
 
     def _until(self, end: str, at: int, *, fills: bool = False) -> int:
-        found = self.text.find(end, at)
-        if found < 0:
+        after = self.text.find(end, at)
+        if after < 0:
             self.whole = False
             return -1
-        self._add("string", self.text[at:found], False, fills=fills)  # noqa: FBT003
-        return found + len(end)
+        self._add("string", self.text[at:after], False, fills=fills)  # noqa: FBT003
+        return after + len(end)
 
     def _document(self, match: re.Match[str]) -> int:
         """`<<EOT`: its text follows after this line."""
@@ -369,7 +369,7 @@ def unescaped(text: str, escape: str = "\\") -> str:
     if escape not in text:
         return text
     if escape != "\\":
-        return re.sub(rf"{re.escape(escape)}(.)", lambda found: _ESCAPED.get(found[1], found[1]), text, flags=re.DOTALL)
+        return re.sub(rf"{re.escape(escape)}(.)", lambda match: _ESCAPED.get(match[1], match[1]), text, flags=re.DOTALL)
     return _ESCAPE.sub(_character, text)
 
 

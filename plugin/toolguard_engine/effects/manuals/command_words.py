@@ -59,7 +59,7 @@ class CommandWords(msgspec.Struct, frozen=True):
     @property
     def named_words(self) -> Sequence[ParsedWord]:
         """The operands and the values of options, in the order of their words."""
-        values = [each.value for each in self.given if each.valued]
+        values = [option.value for option in self.given if option.valued]
         return sorted((*self.operands, *values), key=_place) if values else self.operands
 
     @property
@@ -70,58 +70,58 @@ class CommandWords(msgspec.Struct, frozen=True):
     @property
     def options(self) -> Iterator[tuple[str, ParsedWord]]:
         """The name, in its last spelling of the manual, and the value of each option."""
-        return ((each.entry.name, each.value) for each in self.given)
+        return ((option.entry.name, option.value) for option in self.given)
 
     def option_words(self, argv: tuple[str, ...]) -> list[str]:
         """The words of `argv` that are options, as they are spelled."""
         end = self.end or len(argv)
-        valued = {each.value.at for each in self.given if each.value.at != each.word}
+        valued = {option.value.at for option in self.given if option.value.at != option.word}
         return [word for at, word in enumerate(argv[:end]) if at and word[:1] == "-" != word and at not in valued]
 
     @property
     def dashed_values(self) -> set[int]:
         """The positions of words that look like options but are the values of some."""
-        values = (each.value for each in self.given if each.valued and each.value.at != each.word)
+        values = (option.value for option in self.given if option.valued and option.value.at != option.word)
         return {value.at for value in values if value.text[:1] == "-"}
 
     def has(self, *names: str) -> bool:
-        for each in self.given:
+        for option in self.given:
             for name in names:
-                if name in each.entry.names:
+                if name in option.entry.names:
                     return True
         return False
 
     def values(self, *names: str) -> Iterator[ParsedWord]:
-        return (each.value for each in self.given if any(name in each.entry.names for name in names))
+        return (option.value for option in self.given if any(name in option.entry.names for name in names))
 
     def last(self, *names: str) -> str:
         """The last value, which is the one that counts in most programs; empty if there is none."""
-        found = ""
+        text = ""
         for value in self.values(*names):
-            found = value.text
-        return found
+            text = value.text
+        return text
 
     def named(self, *roles: str) -> list[ParsedWord]:
         """The operands and the values of options that have one of these roles, in the order of their words."""
-        found = [word for role, word in self.roles if role in roles]
+        words = [word for role, word in self.roles if role in roles]
         if self.given:
-            found += [each.value for each in self.given if each.valued and each.entry.role in roles]
-        return sorted(found, key=_place) if len(found) > 1 else found
+            words += [option.value for option in self.given if option.valued and option.entry.role in roles]
+        return sorted(words, key=_place) if len(words) > 1 else words
 
     def one(self, role: str) -> str:
         """The last word with this role; empty if there is none."""
-        found = self.named(role)
-        return found[-1].text if found else ""
+        words = self.named(role)
+        return words[-1].text if words else ""
 
     @property
     def traits(self) -> frozenset[str]:
         """The traits of all options."""
-        return frozenset[str]().union(*(each.entry.traits for each in self.given))
+        return frozenset[str]().union(*(option.entry.traits for option in self.given))
 
     def trait(self, name: str) -> bool:
         """Whether one of the options has this trait."""
-        for each in self.given:  # noqa: SIM110 - a generator takes twice as long
-            if name in each.entry.traits:
+        for option in self.given:  # noqa: SIM110 - a generator takes twice as long
+            if name in option.entry.traits:
                 return True
         return False
 
@@ -143,10 +143,10 @@ class CommandWords(msgspec.Struct, frozen=True):
     @property
     def rehearses(self) -> bool:
         """Whether nothing is done. An unknown option may revoke that."""
-        found = False
-        for each in self.given:
-            found = (found or "rehearses" in each.entry.traits) and "performs" not in each.entry.traits
-        return found and not self.unknown
+        rehearsed = False
+        for option in self.given:
+            rehearsed = (rehearsed or "rehearses" in option.entry.traits) and "performs" not in option.entry.traits
+        return rehearsed and not self.unknown
 
 
 def _place(word: ParsedWord) -> int:

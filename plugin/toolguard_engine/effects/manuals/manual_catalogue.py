@@ -99,28 +99,28 @@ def _index() -> _Index:
 def from_toml() -> list[Manual]:
     """The manuals from their sources. Raises `ValueError` as `manual_form.parse` and `manual_kinds.check` do, and for a name
     with two manuals."""
-    found = [each for table in tables() for each in manual_form.parse(table)]
-    counts = Counter(name for each in found for name in each.names)
+    manuals = [manual for table in tables() for manual in manual_form.parse(table)]
+    counts = Counter(name for manual in manuals for name in manual.names)
     if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ValueError(f"{', '.join(twice)}: two manuals")
-    manual_kinds.check(found)
-    return found
+    manual_kinds.check(manuals)
+    return manuals
 
 
 def tables() -> Iterator[dict[str, Any]]:
     """The sources as they stand in TOML, one for each file."""
-    sources = (each for each in packaged.FOLDER.joinpath("manuals").iterdir() if each.name.endswith(".toml"))
-    for source in sorted(sources, key=lambda each: each.name):
+    sources = (path for path in packaged.FOLDER.joinpath("manuals").iterdir() if path.name.endswith(".toml"))
+    for source in sorted(sources, key=lambda path: path.name):
         yield tomllib.loads(source.read_text("utf-8"))
 
 
 _OF_ROLES = {"command": "runs", "exec": "runs", "remote-command": "runs", "names": "reads-names"}
 
 
-def deeds(each: Manual) -> frozenset[str]:
+def deeds(manual: Manual) -> frozenset[str]:
     """What a program does by default, by a verb or by an option; `runs` if it runs the value of an option, `instructs` if it
     does what a file says that an option names, `reads-names` if such a file lists what it reads."""
-    usages = (each.usage, *each.verbs.values())
+    usages = (manual.usage, *manual.verbs.values())
     options = [option for usage in usages for option in usage.options]
     of_roles = (_OF_ROLES[option.role] for option in options if option.role in _OF_ROLES)
     return frozenset(of_roles).union(*(usage.does for usage in usages), *(option.traits for option in options))
@@ -128,21 +128,23 @@ def deeds(each: Manual) -> frozenset[str]:
 
 def kinds(manuals: Iterable[Manual]) -> dict[str, list[str]]:
     """The names of the programs that do what another one does, by the name of that one."""
-    found: dict[str, list[str]] = {}
-    for each in manuals:
-        if each.kind:
-            found.setdefault(each.kind, []).extend(each.names)
-    return found
+    by_kind: dict[str, list[str]] = {}
+    for manual in manuals:
+        if manual.kind:
+            by_kind.setdefault(manual.kind, []).extend(manual.names)
+    return by_kind
 
 
 def encode(manuals: Iterable[Manual]) -> str:
     """JSON with one manual per line, and the programs by what they do."""
     listed = list(manuals)
     does = {
-        deed: sorted(name for each in listed if deed in deeds(each) for name in each.names)
+        deed: sorted(name for manual in listed if deed in deeds(manual) for name in manual.names)
         for deed in sorted(DEEDS | _NO_DEEDS)
     }
-    lines = (f'"{" ".join(each.names)}": {msgspec.json.encode(each, order="deterministic").decode()}' for each in listed)
+    lines = (
+        f'"{" ".join(manual.names)}": {msgspec.json.encode(manual, order="deterministic").decode()}' for manual in listed
+    )
     index = msgspec.json.encode({deed: names for deed, names in does.items() if names}).decode()
     index += ',\n"kinds": ' + msgspec.json.encode(kinds(listed)).decode()
     return '{"does": ' + index + ',\n"manuals": {\n' + ",\n".join(lines) + "\n}}\n"

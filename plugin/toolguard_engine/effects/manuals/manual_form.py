@@ -152,31 +152,31 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def known(self, verb: str) -> dict[str, OptionEntry]:
         """The options by their spellings: the program's and those of a verb, which come first; without one, of all verbs."""
-        found = self._known.get(verb)
-        if found is None:
+        options = self._known.get(verb)
+        if options is None:
             usages = (self.usage, self.usages[verb]) if verb else (*self.verbs.values(), self.usage)
-            found = {name: entry for usage in usages for entry in usage.options for name in entry.names}
-            self._known[verb] = found
-        return found
+            options = {name: entry for usage in usages for entry in usage.options for name in entry.names}
+            self._known[verb] = options
+        return options
 
     def known_before(self, verb: str) -> dict[str, OptionEntry]:
         """The same for the words before a verb, where the program's own options come first (`git -C DIR apply -C 3`)."""
         if not verb:
             return self.known(verb)
-        found = self._known_before.get(verb)
-        if found is None:
-            found = self._known_before[verb] = {**self.known(verb), **self._own}
-        return found
+        options = self._known_before.get(verb)
+        if options is None:
+            options = self._known_before[verb] = {**self.known(verb), **self._own}
+        return options
 
     def beginning_with(self, name: str, known: dict[str, OptionEntry]) -> Iterator[OptionEntry]:
         """Those of the options whose spelling begins so. `known`: what `known` or `known_before` has returned."""
         spelled = self._sorted.get(id(known))
         if spelled is None:
             spelled = self._sorted[id(known)] = sorted(known)
-        for each in islice(spelled, bisect_left(spelled, name), None):
-            if not each.startswith(name):
+        for spelling in islice(spelled, bisect_left(spelled, name), None):
+            if not spelling.startswith(name):
                 break
-            yield known[each]
+            yield known[spelling]
 
     @cached_property
     def has_end(self) -> bool:
@@ -221,7 +221,7 @@ def _manual(name: str, entry: Mapping[str, Any], table: Mapping[str, Any]) -> Ma
     spelled = [verb.strip() for verbs in given for verb in verbs.split(",")]
     if twice := {verb for verb in spelled if spelled.count(verb) > 1}:
         raise ValueError(f"verbs that stand there twice: {', '.join(sorted(twice))}")
-    verbs = {verbs: _usage(each, "", _VERB_KEYS) for verbs, each in given.items()}
+    verbs = {verbs: _usage(usage, "", _VERB_KEYS) for verbs, usage in given.items()}
     whole = {**above, **entry}
     made = Manual(
         (name, *entry.get("names", "").split()),

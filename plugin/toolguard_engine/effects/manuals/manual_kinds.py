@@ -18,18 +18,18 @@ _OF_ALL = frozenset({"ends", "operand", "recurses"})
 
 def check(manuals: Iterable[Manual]) -> None:
     """Raises `ValueError` that names the program and the key for what nobody asks of its kind."""
-    known = {name: each for each in manuals for name in each.names}
-    for each in known.values():
-        if not each.kind:
+    known = {name: manual for manual in manuals for name in manual.names}
+    for other in known.values():
+        if not other.kind:
             continue
-        if each.kind not in known or known[each.kind].kind:
-            raise ValueError(f"the manual of {each.names[0]}: kind: {each.kind!r} has no manual of its own")
-        asked = _asked(each.kind, known)
-        for key, stated in _statements(each):
+        if other.kind not in known or known[other.kind].kind:
+            raise ValueError(f"the manual of {other.names[0]}: kind: {other.kind!r} has no manual of its own")
+        asked = _asked(other.kind, known)
+        for key, stated in _statements(other):
             if stated not in asked:
                 raise ValueError(
-                    f"the manual of {each.names[0]}: {key}: nobody asks a program of the kind {each.kind!r} for {stated!r}"
-                    f"{_better(each, known)}"
+                    f"the manual of {other.names[0]}: {key}: nobody asks a program of the kind {other.kind!r} for {stated!r}"
+                    f"{_better(other, known)}"
                 )
 
 
@@ -37,36 +37,36 @@ def _asked(kind: str, known: dict[str, Manual]) -> frozenset[str]:
     base = known[kind]
     family = [base]
     if _is_archiver(base):
-        family += [each for each in known.values() if not each.kind and _is_archiver(each)]
-    return _OF_ALL.union(stated for each in family for _, stated in _statements(each))
+        family += [manual for manual in known.values() if not manual.kind and _is_archiver(manual)]
+    return _OF_ALL.union(stated for manual in family for _, stated in _statements(manual))
 
 
-def _is_archiver(each: Manual) -> bool:
-    return any(stated in _ARCHIVERS for _, stated in _statements(each))
+def _is_archiver(manual: Manual) -> bool:
+    return any(stated in _ARCHIVERS for _, stated in _statements(manual))
 
 
-def _deeds(each: Manual) -> frozenset[str]:
-    return frozenset().union(*(usage.does for usage in _usages(each)))
+def _deeds(manual: Manual) -> frozenset[str]:
+    return frozenset().union(*(usage.does for usage in _usages(manual)))
 
 
-def _usages(each: Manual) -> Iterator[Usage]:
-    yield each.usage
-    yield from each.verbs.values()
+def _usages(manual: Manual) -> Iterator[Usage]:
+    yield manual.usage
+    yield from manual.verbs.values()
 
 
-def _statements(each: Manual) -> Iterator[tuple[str, str]]:
+def _statements(manual: Manual) -> Iterator[tuple[str, str]]:
     """The roles, deeds and traits of a manual, each with the key that has it."""
-    for usage in _usages(each):
+    for usage in _usages(manual):
         yield from (("words", word.removesuffix("...").rstrip("/")) for word in usage.words)
         yield from (("does", deed) for deed in sorted(usage.does))
         for option in usage.options:
             yield from ((option.name, stated) for stated in (*filter(None, (option.role,)), *sorted(option.traits)))
 
 
-def _better(each: Manual, known: dict[str, Manual]) -> str:
+def _better(manual: Manual, known: dict[str, Manual]) -> str:
     """Names the kind without verbs that does what this one does and is asked for most, if that includes all that it says."""
-    stated = {word for _, word in _statements(each)}
-    does = _deeds(known[each.kind])
+    stated = {word for _, word in _statements(manual)}
+    does = _deeds(known[manual.kind])
     plain = (other for other in known.values() if not other.kind and not other.verbs and does & _deeds(other))
     able = [other for other in plain if stated <= _asked(other.names[0], known)]
     return f"; take {max(able, key=lambda other: len(set(_statements(other)))).names[0]!r}" if able else ""

@@ -45,8 +45,8 @@ def readings(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
 
 def words(name: str, argv: tuple[str, ...]) -> CommandWords:
     """The first reading by the manual; without one, the plain reading."""
-    found = readings(name, argv)
-    return found[0] if found else plain(argv)
+    parsed = readings(name, argv)
+    return parsed[0] if parsed else plain(argv)
 
 
 def plain(argv: tuple[str, ...], valued: Container[str] = ()) -> CommandWords:
@@ -168,10 +168,10 @@ def readings_by(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]
     count = min(len(plain.unknown), most_unknown(argv))
     seen = [(plain.given, plain.operands)]
     for takes in (*map(_first, range(1, count + 1)), *map(_from, range(1, count))):
-        found = parse(manual, argv, takes)
-        if (found.given, found.operands) not in seen:
-            seen.append((found.given, found.operands))
-            yield found
+        reading = parse(manual, argv, takes)
+        if (reading.given, reading.operands) not in seen:
+            seen.append((reading.given, reading.operands))
+            yield reading
 
 
 def first_reading(manual: Manual, argv: tuple[str, ...]) -> CommandWords:
@@ -234,7 +234,7 @@ def _roles(
     words: tuple[str, ...], given: list[GivenOption], operands: list[ParsedWord], *, lists: int
 ) -> Iterator[tuple[str, ParsedWord]]:
     """What each operand is. A role that an option has taken is not one of the words any more."""
-    taken = {role for each in given if each.valued for role in _TAKES.get(each.entry.role, ())}
+    taken = {role for option in given if option.valued for role in _TAKES.get(option.entry.role, ())}
     left = list(operands)
     if lists:
         yield from (("names", word) for word in left if word.text[:1] == "@" and word.at < lists)
@@ -354,17 +354,17 @@ class _OptionReader:
 
     def _signal(self, at: int) -> int:
         """Takes a word that is a signal, or a negative number after one. Returns the next position, 0 if it is neither."""
-        found = SIGNAL.fullmatch(self.argv[at])
-        if found is None:
+        match = SIGNAL.fullmatch(self.argv[at])
+        if match is None:
             return 0
         entry = self.known["--signal"]
-        if all(each.entry is not entry for each in self.given):
-            self._add(entry, ParsedWord(found[1], at), at, valued=True)
+        if all(option.entry is not entry for option in self.given):
+            self._add(entry, ParsedWord(match[1], at), at, valued=True)
             return at + 1
-        if not found[1].isdigit():
+        if not match[1].isdigit():
             return 0
         after = len(self.argv) if self.manual.stops else at + 1
-        self.operands += (ParsedWord(self.argv[each], each) for each in range(at, after))
+        self.operands += (ParsedWord(self.argv[place_after], place_after) for place_after in range(at, after))
         return after
 
     @property
@@ -400,11 +400,11 @@ class _OptionReader:
 
     def _entry(self, name: str) -> OptionEntry | None:
         """The option by its name, an unambiguous beginning of it, or its negation."""
-        found = self.known.get(name)
-        if found is None and self.manual.form == "long":
+        known = self.known.get(name)
+        if known is None and self.manual.form == "long":
             return self.known.get(name[1:])  # most of these programs take two dashes for one
-        if found is not None:
-            return found
+        if known is not None:
+            return known
         if self.manual.abbreviates and len(name) >= _SHORTEST:
             longer = self.manual.beginning_with(name, self.known)
             if (first := next(longer, None)) is not None and all(entry is first for entry in longer):

@@ -32,7 +32,7 @@ def operand_places(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
     """Finds where, from these places on, the next word that is no option can stand: each option may have one value."""
     if len(places) == 1 and places[0] < len(argv) and argv[places[0]][:1] != "-":
         return places
-    found: list[int] = []
+    positions: list[int] = []
     seen = set(places)
     pending = list(seen)
     while pending:
@@ -41,14 +41,14 @@ def operand_places(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
             continue
         word = argv[here]
         if word[:1] != "-" or word == "-":
-            found.append(here)
+            positions.append(here)
             continue
         valued = "=" not in word and word != "--" and here + 1 < len(argv) and argv[here + 1][:1] != "-"
         for after in (here + 1, here + 2) if valued else (here + 1,):
             if after not in seen:
                 seen.add(after)
                 pending.append(after)
-    return found
+    return positions
 
 
 def attached(word: str) -> str | None:
@@ -56,7 +56,7 @@ def attached(word: str) -> str | None:
     none; None if the word is no option."""
     if word[:1] != "-":
         return None
-    at = min((found for sign in "/~" if (found := word.find(sign)) > 0), default=len(word))
+    at = min((sign_at for sign in "/~" if (sign_at := word.find(sign)) > 0), default=len(word))
     before, sign, value = word.partition("=")
     return value if sign and len(before) < at else word[at:]
 

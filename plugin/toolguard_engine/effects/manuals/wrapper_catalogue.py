@@ -97,9 +97,9 @@ def read(program: str, argv: tuple[str, ...]) -> WrapperWords:
 def _of(program: str, argv: tuple[str, ...]) -> WrapperWords:
     known = wrapper(program)
     if len(argv) > _FEW and known.manual.stops and not known.dashes:
-        found = _read(known, argv[:_FEW])
-        if found.at < _FEW and not found.texts:
-            return found
+        reading = _read(known, argv[:_FEW])
+        if reading.at < _FEW and not reading.texts:
+            return reading
     return _read(known, argv)
 
 
@@ -113,10 +113,14 @@ def _read(known: Wrapper, argv: tuple[str, ...]) -> WrapperWords:
     at = next((word.at for role, word in words.roles if role == "command"), len(argv))
     if known.dashes and words.end:
         at = words.end + 1
-    start = next((each for each in words.given if "starts" in each.entry.traits), None)
+    start = next((option for option in words.given if "starts" in option.entry.traits), None)
     if start is not None and start.word < start.value.at < len(argv) - 1:
         at = start.value.at
-    texts = (each.value for each in words.given if each.entry.role == "script" and each.value.text and each.value.at != at)
+    texts = (
+        option.value
+        for option in words.given
+        if option.entry.role == "script" and option.value.text and option.value.at != at
+    )
     folders = words.named("folder")
     return WrapperWords(
         known,
@@ -142,13 +146,13 @@ def from_toml() -> list[Wrapper]:
     """The wrappers from their sources. Raises `ValueError` as `manual_form.parse` does, and for a name that stands there
     twice."""
     table = tomllib.loads((packaged.FOLDER / _SOURCE).read_text("utf-8"))
-    found = [_wrapper(name, entry) for name, entry in table.items()]
+    wrappers = [_wrapper(name, entry) for name, entry in table.items()]
     for pages in manual_catalogue.tables():
-        found += [_with_manual(name, pages) for name, page in pages.items() if manual_form.RUNS in page]
-    spelled = [name for each in found for name in each.manual.names]
+        wrappers += [_with_manual(name, pages) for name, page in pages.items() if manual_form.RUNS in page]
+    spelled = [name for wrapper in wrappers for name in wrapper.manual.names]
     if twice := {name for name in spelled if spelled.count(name) > 1}:
         raise ValueError(f"{', '.join(sorted(twice))}: two wrappers")
-    return found
+    return wrappers
 
 
 def _wrapper(name: str, entry: dict[str, Any]) -> Wrapper:
@@ -159,23 +163,24 @@ def _wrapper(name: str, entry: dict[str, Any]) -> Wrapper:
 
 def _with_manual(name: str, pages: dict[str, dict[str, Any]]) -> Wrapper:
     """The wrapper with a manual, whose names, options and words it has unless the table `runs` says otherwise."""
-    page = next(each for each in manual_form.parse(pages) if each.names[0] == name)
+    page = next(manual for manual in manual_form.parse(pages) if manual.names[0] == name)
     given: dict[str, Any] = pages[name][manual_form.RUNS]
     own = {"names": " ".join(page.names[1:]), "stops": page.stops, **given}
     if given.keys().isdisjoint(("words", "verbs")):
         own["words"] = " ".join(page.usage.words)
-    found = _wrapper(name, own)
+    wrapper = _wrapper(name, own)
     if "options" in given:
-        return found
-    usage = msgspec.structs.replace(found.manual.usage, options=page.usage.options)
-    return msgspec.structs.replace(found, manual=msgspec.structs.replace(found.manual, usage=usage))
+        return wrapper
+    usage = msgspec.structs.replace(wrapper.manual.usage, options=page.usage.options)
+    return msgspec.structs.replace(wrapper, manual=msgspec.structs.replace(wrapper.manual, usage=usage))
 
 
 def encode(wrappers: Iterable[Wrapper]) -> str:
     """JSON with one wrapper per line."""
     listed = list(wrappers)
-    away = msgspec.json.encode(sorted(name for each in listed if each.away for name in each.manual.names)).decode()
+    away = msgspec.json.encode(sorted(name for wrapper in listed if wrapper.away for name in wrapper.manual.names)).decode()
     lines = (
-        f'"{" ".join(each.manual.names)}": {msgspec.json.encode(each, order="deterministic").decode()}' for each in listed
+        f'"{" ".join(wrapper.manual.names)}": {msgspec.json.encode(wrapper, order="deterministic").decode()}'
+        for wrapper in listed
     )
     return '{"away": ' + away + ',\n"wrappers": {\n' + ",\n".join(lines) + "\n}}\n"

@@ -36,8 +36,8 @@ def by_manual(act: ManualAct) -> Act:
     def acts(program: ProgramRun, where: Where, /) -> Iterable[Effect]:
         if len(program.readings) <= 1:
             return act(program, program.words, where)
-        found = list(dict.fromkeys(effect for words in program.readings for effect in act(program, words, where)))
-        return [*found, Effect("flood", program=program)] if any(words.doubtful for words in program.readings) else found
+        effects = list(dict.fromkeys(effect for words in program.readings for effect in act(program, words, where)))
+        return [*effects, Effect("flood", program=program)] if any(words.doubtful for words in program.readings) else effects
 
     return acts
 
@@ -68,9 +68,9 @@ def _both(plain: frozenset[str], flags: frozenset[str]) -> frozenset[str]:
 def write_effects(path: str, program: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:
     """The effect of writing a file; none if the output goes to the terminal or is discarded."""
     if path and path != "-":
-        found = effect_on("write", path, program, where, flags)
-        if found.place != "null":
-            yield found
+        effect = effect_on("write", path, program, where, flags)
+        if effect.place != "null":
+            yield effect
 
 
 def secrets_read(paths: Iterable[str], program: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:

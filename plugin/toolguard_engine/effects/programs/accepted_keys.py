@@ -54,7 +54,7 @@ _MOST = 16
 
 
 def _keeps(program: ProgramRun) -> bool:
-    written = (each.target for each in program.redirects if each.kind in ("write", "append"))
+    written = (redirect.target for redirect in program.redirects if redirect.kind in ("write", "append"))
     named = program.argv[1:] if program.name in ("tee", "sponge") else ()
     return any(path.endswith(_KEPT) for path in (*written, *named))
 
@@ -69,7 +69,7 @@ def _replaced(program: ProgramRun, where: Where) -> Iterator[Effect]:
 
 def _says_yes(program: ProgramRun) -> bool:
     """Whether `ssh-keygen` is given an answer; without one it keeps a key that exists."""
-    texts = [each.target for each in program.redirects if each.kind == "text"]
+    texts = [redirect.target for redirect in program.redirects if redirect.kind == "text"]
     if program.stdin is not None:
         if "yes" in program.stdin.programs:
             return True

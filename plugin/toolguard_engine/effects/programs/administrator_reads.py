@@ -33,7 +33,7 @@ def only_reads(argv: tuple[str, ...], where: Where, cwd: str, *, fed: bool) -> b
     name = installed(argv)
     if not name or len(argv) > MAX_WORDS or any(UNKNOWN in word for word in argv) or (fed and name in sql_queries.CLIENTS):
         return False
-    look = next((each for names, each in _READING if name in names), None)
+    look = next((reads for names, reads in _READING if name in names), None)
     return look is not None and look(ProgramRun((name, *argv[1:]), name, cwd=cwd), where)
 
 
@@ -75,7 +75,7 @@ _LOADS = lazy_re.compile(r"\b(?:import|include)\b")
 
 def _is_plain(words: CommandWords) -> bool:
     """Whether no option changes what is read or done."""
-    return not words.unknown and all("harmless" in each.entry.traits for each in words.given)
+    return not words.unknown and all("harmless" in option.entry.traits for option in words.given)
 
 
 def _searches(program: ProgramRun, where: Where) -> bool:
@@ -100,8 +100,8 @@ _WHOLE = frozenset(["/etc", "/usr", "/opt", "/var/log"])
 
 def _finds_no_users(words: CommandWords, patterns: list[str]) -> bool:
     """Whether no user's line in `/etc/shadow` can be found: it begins with a name, which is one word."""
-    around = any(each.entry.name.endswith("context") for each in words.given)
-    return not around and not any(_NAME_OF_USER.fullmatch(part) for each in patterns for part in _parts(each))
+    around = any(option.entry.name.endswith("context") for option in words.given)
+    return not around and not any(_NAME_OF_USER.fullmatch(part) for pattern in patterns for part in _parts(pattern))
 
 
 _NAME_OF_USER = lazy_re.compile(r"\W{0,9}[A-Za-z0-9]+\W{0,9}")
@@ -115,11 +115,11 @@ def _files(program: ProgramRun, patterns: list[str]) -> list[str]:
 def _shows_lines(words: CommandWords) -> bool:
     """Whether a search shows only the lines that it finds, and a few around them."""
     return all(
-        "harmless" in each.entry.traits
-        or "recursive" in each.entry.traits
-        or each.entry.role in ("pattern", "include", "exclude")
-        or (each.valued and each.entry.name.endswith("-context") and each.value.text in _FEW)
-        for each in words.given
+        "harmless" in option.entry.traits
+        or "recursive" in option.entry.traits
+        or option.entry.role in ("pattern", "include", "exclude")
+        or (option.valued and option.entry.name.endswith("-context") and option.value.text in _FEW)
+        for option in words.given
     )
 
 
@@ -158,7 +158,7 @@ def _filters(program: ProgramRun, where: Where) -> bool:
     scripts = [word.text for word in words.named("script")]
     if words.unknown or words.trait("in-place") or len(scripts) != 1 or words.named("script-from"):
         return False
-    if not all("harmless" in each.entry.traits or each.entry.role == "script" for each in words.given):
+    if not all("harmless" in option.entry.traits or option.entry.role == "script" for option in words.given):
         return False
     prints = _PRINTING_SED if program.name in _SEDS else _PRINTING_AWK
     return prints.fullmatch(scripts[0]) is not None and all(

@@ -22,16 +22,16 @@ def members(words: CommandWords) -> list[str]:
     """What is packed, as paths from the folder that the program starts in: `-C` counts for the words after it. If there are
     several, each may also be the only one."""
     folders = words.named("folder")
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for word in words.named("member"):
-        before = [each.text for each in folders if each.at < word.at][-_MAX_FOLDERS:]
+        before = [directory.text for directory in folders if directory.at < word.at][-_MAX_FOLDERS:]
         path = word.text
         for folder in reversed(before):
             path = _inside(folder, path)
-        found |= dict.fromkeys([path, *(_inside(folder, word.text) for folder in before)])
-    if not found and "recurses" in words.does and words.one("archive") and not words.named("names"):
+        names |= dict.fromkeys([path, *(_inside(folder, word.text) for folder in before)])
+    if not names and "recurses" in words.does and words.one("archive") and not words.named("names"):
         return [folders[-1].text if folders else "."]
-    return list(found)
+    return list(names)
 
 
 def _inside(folder: str, path: str) -> str:

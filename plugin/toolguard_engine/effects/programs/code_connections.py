@@ -144,5 +144,5 @@ def _sends(code: str, program: ProgramRun) -> Iterator[Effect]:
         carries.add("file")
     yield Effect("send", to.url if address else "an address in the code", "remote", flags | carries, program)
     for verb in dict.fromkeys(verbs):
-        found = web_targets.request_flags(verb, to) if address else frozenset[str]()
-        yield Effect("http", f"{verb} {to.url if address else ''}".rstrip(), "remote", flags | found | {"code"}, program)
+        marks = web_targets.request_flags(verb, to) if address else frozenset[str]()
+        yield Effect("http", f"{verb} {to.url if address else ''}".rstrip(), "remote", flags | marks | {"code"}, program)

@@ -193,9 +193,9 @@ def _method_effects(code: str, program: ProgramRun) -> Iterator[Effect]:
         yield Effect("method", text, "remote", frozenset({"code", "publish"}), program)
     for text in statement_texts(code):
         for statement in sql_statements.statements(text):
-            found = sql_statements.flags(statement)
-            if found:
-                yield Effect("sql", statement[:400], "", found | {"code"}, program)
+            flags = sql_statements.flags(statement)
+            if flags:
+                yield Effect("sql", statement[:400], "", flags | {"code"}, program)
 
 
 def statement_texts(code: str) -> Iterator[str]:

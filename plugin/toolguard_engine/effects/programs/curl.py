@@ -31,8 +31,8 @@ _CURL_LITERAL = manual_catalogue.spelled("curl", "literal")
 
 
 def curl_effects(program: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
-    found = _curl_asks(program, read, where)
-    return (_through_proxy(effect) for effect in found) if _through_others(program, read) else found
+    effects = _curl_asks(program, read, where)
+    return (_through_proxy(effect) for effect in effects) if _through_others(program, read) else effects
 
 
 def _through_proxy(effect: Effect) -> Effect:
@@ -106,20 +106,20 @@ def _curl_methods(read: CommandWords, sent: frozenset[str] | None) -> list[str]:
 
 def _curl_sent(program: ProgramRun, read: CommandWords, where: Where) -> frozenset[str] | None:
     """The flags of all bodies; None if there is none."""
-    found: set[str] = set()
+    flags: set[str] = set()
     bodies = 0
     for name, value in read.options:
         if name in ("-T", "--upload-file"):
             bodies += 1
-            found |= (
+            flags |= (
                 stdin_flags(program, where) | {"upload"}
                 if value.text in ("-", ".")
                 else file_flags(value.text, program, where) | {"upload"}
             )
         elif name in _CURL_DATA:
             bodies += 1
-            found |= _curl_body(program, name, value, where)
-    return frozenset(found) if bodies else None
+            flags |= _curl_body(program, name, value, where)
+    return frozenset(flags) if bodies else None
 
 
 def _curl_body(program: ProgramRun, name: str, value: ParsedWord, where: Where) -> frozenset[str]:

@@ -41,8 +41,8 @@ _RM_FLAGS = frozenset({"recursive", "forced", "wiped", "no-preserve-root"})
 def _wipe(program: ProgramRun, where: Where) -> Iterator[Effect]:
     flags = ["wiped", *(["recursive"] if program.words.recursive else [])]
     for path in worth_checking(operands(program)):
-        found = effect_on("delete", path, program, where, flags)
-        yield found if found.place != "device" else effect_on("write", path, program, where, ["erases"])
+        effect = effect_on("delete", path, program, where, flags)
+        yield effect if effect.place != "device" else effect_on("write", path, program, where, ["erases"])
 
 
 def _rmdir(program: ProgramRun, where: Where) -> Iterator[Effect]:

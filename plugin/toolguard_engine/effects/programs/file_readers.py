@@ -90,7 +90,7 @@ def _scripted(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`sed`, `awk`, `perl`: the first operand is the script unless an option gives it; `-i` writes the files in place."""
     words = program.words
     paths = operands(program)
-    given = any(each.entry.role in ("script", "script-from") for each in words.given)
+    given = any(option.entry.role in ("script", "script-from") for option in words.given)
     if not given:
         paths = paths[1:]
     if _in_place(program):
@@ -191,11 +191,11 @@ def _find(program: ProgramRun, where: Where) -> Iterator[Effect]:
     if "-delete" in tests:
         flags = {"recursive"} | search_flags(program, where)
         for path in roots:
-            found = effect_on("delete", path, program, where, flags)
-            if path.rstrip("/").endswith("/.cache") and found.place == "credentials" and _is_aged(program):
-                found = replace(found, place="artefact")
-            leftover = finds_leftovers(program, _LEFT if found.place in ("workspace", "in-workspace") else _PARTIAL)
-            yield replace(found, flags=found.flags | {"leftover"}) if leftover else found
+            effect = effect_on("delete", path, program, where, flags)
+            if path.rstrip("/").endswith("/.cache") and effect.place == "credentials" and _is_aged(program):
+                effect = replace(effect, place="artefact")
+            leftover = finds_leftovers(program, _LEFT if effect.place in ("workspace", "in-workspace") else _PARTIAL)
+            yield replace(effect, flags=effect.flags | {"leftover"}) if leftover else effect
     for i, word in enumerate(tests[:-1]):
         if word in _PRINTS:
             yield from write_effects(tests[i + 1], program, where)
@@ -249,7 +249,9 @@ def search_flags(program: ProgramRun, where: Where) -> set[str]:
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in _NAMES and tests[i - 1] not in ("!", "-not")]
     all_names = {at for at, word in enumerate(tests[:-1]) if word in _NAMES and not tests[at + 1].strip("*/")}
     flags = {"filtered"} if any(word in _FILTERS and at not in all_names for at, word in enumerate(tests)) else set()
-    if wanted and all(place(each, where) == "artefact" for name in wanted for each in _spelled(basename(name) or name)):
+    if wanted and all(
+        place(spelling, where) == "artefact" for name in wanted for spelling in _spelled(basename(name) or name)
+    ):
         flags.add("rebuilt")
     if (
         wanted
@@ -265,7 +267,7 @@ def _names_of_fd(program: ProgramRun) -> list[str]:
     """The names that `fd` looks for: by their endings, or by a pattern that is one name."""
     ends = [value.text for value in program.words.values("--extension")]
     if ends:
-        return [f"file.{each}" for each in ends]
+        return [f"file.{end}" for end in ends]
     first = next(iter(program.words.texts), "")
     plain = first.removeprefix("^").removesuffix("$").replace("\\.", ".")
     return [plain] if plain and re.fullmatch(r"[\w.-]+", plain) else []

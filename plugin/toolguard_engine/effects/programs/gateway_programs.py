@@ -75,18 +75,18 @@ def _is_entry(word: str, folder: str) -> bool:
 def _packaged(program: ProgramRun) -> tuple[str, ...] | None:
     """The words after `openclaw` if a package manager runs it: `pnpm openclaw x`, `npm run openclaw -- x`."""
     argv = program.argv[:_FIRST]
-    found = (_own_word(argv, words, program.cwd) for words in option_parser.readings(_MANUAL, argv))
-    at = next(filter(None, found), 0)
+    places = (_own_word(argv, words, program.cwd) for words in option_parser.readings(_MANUAL, argv))
+    at = next(filter(None, places), 0)
     return program.argv[at + 1 :] if at else None
 
 
 def _own_word(argv: tuple[str, ...], words: CommandWords, cwd: str) -> int:
     """The position of `openclaw` in one reading; 0 if the package manager runs something else, or nothing."""
-    folder = join(cwd, *(each.value.text for each in words.given if "places" in each.entry.traits))
+    folder = join(cwd, *(option.value.text for option in words.given if "places" in option.entry.traits))
     through_node = False
     for word in words.operands:
         if OWN_PROGRAM.search(word.text) or (through_node and _is_entry(word.text, folder)):
-            before = set(argv[1 : word.at]) - {each.value.text for each in words.given}
+            before = set(argv[1 : word.at]) - {option.value.text for option in words.given}
             return word.at if _PACKAGE_VERBS.isdisjoint(before) else 0
         if word.text not in _RUNNING and word.text not in _PACKAGERS:
             return 0

@@ -43,8 +43,10 @@ def effects(program: ProgramRun, where: Where) -> Iterator[Effect]:
         flags = ()
         read = program.words
         script = next((word.at for word in read.operands), len(program.argv))
-        given = (each for each in read.given if each.word < script)
-        words = program.argv[script + 1 : MAX_WORDS] if not any(each.entry.name in ("-c", "-e") for each in given) else ()
+        given = (option for option in read.given if option.word < script)
+        words = (
+            program.argv[script + 1 : MAX_WORDS] if not any(option.entry.name in ("-c", "-e") for option in given) else ()
+        )
     if words and _hints(" ".join(words)):
         yield from secrets_read(_handed(words), program, where, *flags)
 
@@ -58,6 +60,6 @@ def _hints(text: str) -> bool:
 
 def _handed(words: tuple[str, ...]) -> Iterator[str]:
     read = option_parser.plain(("", *words))
-    asking = {each.word + 1 for each in read.given if not each.value.text and _ASKS.fullmatch(each.entry.name)}
-    yield from (each.value.text for each in read.given if each.value.text and not _ASKS.fullmatch(each.entry.name))
+    asking = {option.word + 1 for option in read.given if not option.value.text and _ASKS.fullmatch(option.entry.name)}
+    yield from (option.value.text for option in read.given if option.value.text and not _ASKS.fullmatch(option.entry.name))
     yield from (word.text.removeprefix("@") for word in read.operands if word.at not in asking)

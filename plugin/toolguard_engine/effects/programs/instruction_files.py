@@ -57,10 +57,10 @@ def _after_options(program: ProgramRun) -> Iterator[int]:
     if program.name not in _BY_OPTION:
         return
     end = min(len(program.argv), _MAX_WORDS)
-    options = (each for words in program.readings for each in words.given if "instructs" in each.entry.traits)
+    options = (option for words in program.readings for option in words.given if "instructs" in option.entry.traits)
     # The reader of commands splits `--file=<(x)` in two words.
-    found = dict.fromkeys(each.value.at if each.value.text else each.word + 1 for each in options)
-    yield from (at for at in found if at < end)
+    places = dict.fromkeys(option.value.at if option.value.text else option.word + 1 for option in options)
+    yield from (at for at in places if at < end)
 
 
 def _operands(program: ProgramRun) -> Iterator[int]:

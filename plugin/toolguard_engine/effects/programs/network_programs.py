@@ -169,10 +169,10 @@ def _copies(program: ProgramRun, words: CommandWords, where: Where, extra: froze
 
 
 def _bulk(path: str, program: ProgramRun, where: Where) -> frozenset[str]:
-    found = place(path, where, program.cwd)
-    if found == "credentials":
+    where_to = place(path, where, program.cwd)
+    if where_to == "credentials":
         return frozenset({"file", "credentials"})
-    is_bulk = found in ("root", "home", "system") or "personal-file" in marks(path, where, program.cwd)
+    is_bulk = where_to in ("root", "home", "system") or "personal-file" in marks(path, where, program.cwd)
     return frozenset({"file", "bulk"}) if is_bulk else frozenset({"file"})
 
 
@@ -300,12 +300,12 @@ def _mail_server(program: ProgramRun, read: CommandWords) -> frozenset[str]:
         settings = [_MAIL_SETTING.fullmatch(word.text) for word in read.values("-S")]
         if not all(settings):
             return frozenset()
-        servers = [each[1] for each in settings if each and each[1]]
+        servers = [setting[1] for setting in settings if setting and setting[1]]
     else:
         servers = [word.text for word in read.named("host")]
     ports = {word.text for word in read.values("--port", "-port")} or {""}
-    found = [mail_flags(server, port) for server in servers for port in ports]
-    return frozenset({"local"}) if found and all(found) else frozenset()
+    flags = [mail_flags(server, port) for server in servers for port in ports]
+    return frozenset({"local"}) if flags and all(flags) else frozenset()
 
 
 def _mail(program: ProgramRun, where: Where) -> Iterator[Effect]:

@@ -61,7 +61,7 @@ def messages(code: str) -> Iterator[str]:
     if "#" in code or "//" in code:
         lowered = _COMMENT.sub("", lowered)
     for names in dict.fromkeys([names for word, names in _BY_WORD if word in lowered]):
-        yield from (found[0].strip(" (") for found in islice(compiled(names).finditer(code), MAX_FOUND))
+        yield from (match[0].strip(" (") for match in islice(compiled(names).finditer(code), MAX_FOUND))
     if "discord" in lowered:
         for kept in islice(dict.fromkeys(_KEPT_CHANNEL.findall(code)), MAX_FOUND):
             if re.search(rf"\b{kept}\.send\(", code):

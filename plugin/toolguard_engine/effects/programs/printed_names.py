@@ -53,7 +53,7 @@ def _finds_names(program: ProgramRun) -> bool:
     words = program.words
     patterns = [value.text for value in words.named("pattern")]
     plain = not words.unknown and all(
-        "harmless" in each.entry.traits or each.entry.role == "pattern" for each in words.given
+        "harmless" in option.entry.traits or option.entry.role == "pattern" for option in words.given
     )
     return (
         plain
@@ -82,8 +82,8 @@ def _sed(program: ProgramRun) -> bool:
     words = program.words
     scripts = [word.text for word in words.named("script")]
     plain = all(
-        ("harmless" in each.entry.traits and each.entry.name != "--silent") or each.entry.role == "script"
-        for each in words.given
+        ("harmless" in option.entry.traits and option.entry.name != "--silent") or option.entry.role == "script"
+        for option in words.given
     )
     return plain and not words.unknown and len(scripts) == 1 and _MASK.fullmatch(scripts[0][:_MAX_SCRIPT]) is not None
 
@@ -103,7 +103,7 @@ _NAMES = lazy_re.compile(
 def _awk(program: ProgramRun, *, settings: bool) -> bool:
     """Lengths, and the names before the sign: `awk -F= '{print $1, length($2)}'`."""
     words = program.words
-    given = [(each.entry.name, each.value.text) for each in words.given]
+    given = [(option.entry.name, option.value.text) for option in words.given]
     script = next((word.text for word in words.named("script")), "")[:_MAX_SCRIPT]
     if words.unknown or len(words.named("script")) != 1 or any(name != "--field-separator" for name, _ in given):
         return False
@@ -142,14 +142,14 @@ def printed_further(program: ProgramRun, runs: tuple[ProgramRun, ...], at: int, 
     """Whether all that it prints goes to a program that prints only names of it. `at`: its position in `runs`."""
     if not _goes_on(program):
         return False
-    for each in runs[at + 1 : at + 1 + _MAX_STAGES]:
-        if each.name in _SAME_OUTPUT:
+    for run in runs[at + 1 : at + 1 + _MAX_STAGES]:
+        if run.name in _SAME_OUTPUT:
             continue
-        if each.pipeline != program.pipeline or _around(each) != _around(program) or each.stdin is None:
+        if run.pipeline != program.pipeline or _around(run) != _around(program) or run.stdin is None:
             return False
-        if tells_names(each, settings=settings):
+        if tells_names(run, settings=settings):
             return True
-        if each.name not in _PASSING or not _goes_on(each):
+        if run.name not in _PASSING or not _goes_on(run):
             return False
     return False
 

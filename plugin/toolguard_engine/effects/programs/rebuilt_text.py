@@ -36,10 +36,10 @@ MAX_LATER = 20
 """Later programs that are examined."""
 
 
-def marked(seen: Reading, found: list[Effect]) -> Iterator[Effect]:
+def marked(seen: Reading, effects: list[Effect]) -> Iterator[Effect]:
     """The effects, with the flag `rebuilt` on what is built again."""
     order = {id(program): at for at, program in enumerate(seen.runs, 1)}
-    for effect in found:
+    for effect in effects:
         after = order.get(id(effect.program), 0) if possible(effect) else 0
         again = after and _again(effect.target, seen.runs[after : after + MAX_LATER])
         yield replace(effect, flags=effect.flags | {"rebuilt"}) if again else effect
@@ -80,7 +80,7 @@ def _makes(program: ProgramRun, path: str, name: str) -> bool:
         return own and any(_within(word, path) for word in given)
     if program.name in _COPIERS:
         return own and bool(given) and _within(given[-1], path)
-    if any(_within(each.target, path) for each in program.redirects if each.kind not in ("read", "text")):
+    if any(_within(redirect.target, path) for redirect in program.redirects if redirect.kind not in ("read", "text")):
         return own
     for word, following in zip(given, (*given[1:], ""), strict=False):
         option, sign, value = word.partition("=")

@@ -24,38 +24,38 @@ def data_flags(feed: StdinSource | None, where: Where, cwd: str) -> frozenset[st
     if feed is None:
         return frozenset()
     places = {place(path, where, cwd) for path in feed.files} - {"null"}
-    found = {"file"} if places else set()
+    flags = {"file"} if places else set()
     if "credentials" in places:
-        found.add("credentials")
+        flags.add("credentials")
     elif places and all(path.endswith(_PAYLOADS) for path in feed.files):
-        found.add("payload")
+        flags.add("payload")
     if not (places | {"in-workspace"} <= OWN) or not _REVEALING.isdisjoint(feed.programs):
-        found.add("reveals")
+        flags.add("reveals")
     for i, name in enumerate(feed.programs):
         follower = feed.programs[i + 1] if i + 1 < len(feed.programs) else "cat"
         if name in _VAULTS or (name in _DUMPS and follower in _FILTERS):
-            found.add("credentials")
+            flags.add("credentials")
         elif name in _PERSONAL:
-            found.add("personal")
+            flags.add("personal")
         elif name == "$secret":
-            found.add("secret")
+            flags.add("secret")
     if feed.text is None and feed.programs:
-        found.add("output")
+        flags.add("output")
     if not _DUMPERS.isdisjoint(feed.programs):
-        found.add("file")
-    return frozenset(found)
+        flags.add("file")
+    return frozenset(flags)
 
 
 def file_flags(path: str, program: ProgramRun, where: Where) -> frozenset[str]:
     kind = place(path, where, program.cwd)
     if kind == "null":
         return frozenset()
-    found = {"file"}
+    flags = {"file"}
     if kind == "credentials":
-        found.add("credentials")
+        flags.add("credentials")
     elif path.endswith(_PAYLOADS):
-        found.add("payload")
-    return frozenset(found)
+        flags.add("payload")
+    return frozenset(flags)
 
 
 def word_flags(program: ProgramRun, at: int, where: Where) -> frozenset[str]:
@@ -68,11 +68,11 @@ def _literal(text: str) -> frozenset[str]:
 
 def stdin_flags(program: ProgramRun, where: Where) -> frozenset[str]:
     """Flags of the data that arrives through the pipe or `<`."""
-    found = data_flags(program.stdin, where, program.cwd)
+    flags = data_flags(program.stdin, where, program.cwd)
     for redirect in program.redirects:
         if redirect.kind == "read" and redirect.fd in ("", "0"):
-            found |= file_flags(redirect.target, program, where)
-    return found
+            flags |= file_flags(redirect.target, program, where)
+    return flags
 
 
 def fed(program: ProgramRun) -> bool:

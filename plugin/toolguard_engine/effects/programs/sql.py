@@ -22,9 +22,9 @@ def _effects(text: str, program: ProgramRun) -> Iterator[Effect]:
     if not sql_statements.may_change(text.lower()):
         return
     for statement in sql_statements.statements(text):
-        found = sql_statements.flags(statement)
-        if found:
-            yield Effect("sql", statement[:400], "", found, program)
+        flags = sql_statements.flags(statement)
+        if flags:
+            yield Effect("sql", statement[:400], "", flags, program)
 
 
 def _stdin_text(program: ProgramRun) -> str:
@@ -39,11 +39,11 @@ def _client(program: ProgramRun, _: Where, *, loads: bool = False) -> Iterator[E
 
     `loads`: a statement may load code from a file, or run an editor.
     """
-    given = [each.value.text for each in program.words.given if each.entry.role == "script"]
+    given = [option.value.text for option in program.words.given if option.entry.role == "script"]
     texts = (*given, *(word for word in program.words.texts if " " in word), _stdin_text(program))
     in_memory = loads and _is_in_memory(program, texts)
     for text in _undotted(texts) if loads else texts:
-        yield from (each for each in _effects(text, program) if not in_memory or "program" in each.flags)
+        yield from (effect for effect in _effects(text, program) if not in_memory or "program" in effect.flags)
     for text in (*program.argv[1:], _stdin_text(program)):
         if sql_meta_commands.runs_programs(text, loads=loads):
             yield Effect("sql", text[:400], "", frozenset({"program"}), program)
@@ -104,8 +104,8 @@ def _mongo(program: ProgramRun, _: Where) -> Iterator[Effect]:
     texts = [word.text for word in program.words.values("--eval")]
     for text in (*texts, _stdin_text(program)):
         if _MONGO_CHANGES.search(text[:MAX_TEXT]):
-            found = frozenset({"unfiltered"}) if _EMPTY_FILTER.search(text[:MAX_TEXT]) else frozenset[str]()
-            yield Effect("nosql", text[:400], "", found, program)
+            flags = frozenset({"unfiltered"}) if _EMPTY_FILTER.search(text[:MAX_TEXT]) else frozenset[str]()
+            yield Effect("nosql", text[:400], "", flags, program)
 
 
 def _redis(program: ProgramRun, _: Where) -> Iterator[Effect]:

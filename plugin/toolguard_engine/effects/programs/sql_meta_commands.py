@@ -72,14 +72,14 @@ def runs_programs(text: str, *, loads: bool = False) -> bool:
 
 
 def _found(text: str) -> list[tuple[str, str]]:
-    found = []
+    commands = []
     for match, _ in zip(_STARTED.finditer(text), range(MAX_FOUND), strict=False):
         kind = match.lastgroup or ""
         line = match[kind].strip()
         line = line.rstrip("\"'").removesuffix(";") if kind in _PIPES else line.removesuffix(";")
         if line:
-            found.append((kind, line))
-    return found
+            commands.append((kind, line))
+    return commands
 
 
 def _shows(kind: str, line: str) -> bool:

@@ -67,9 +67,11 @@ _MAX_TEXT = 4_000
 
 def only_queries(program: ProgramRun, where: Where) -> bool:
     words, name = program.words, program.name
-    if words.unknown or not all("harmless" in each.entry.traits or each.entry.name == "--list" for each in words.given):
+    if words.unknown or not all(
+        "harmless" in option.entry.traits or option.entry.name == "--list" for option in words.given
+    ):
         return False
-    texts = [each.value.text for each in words.given if each.entry.role == "script"]
+    texts = [option.value.text for option in words.given if option.entry.role == "script"]
     operands = list(words.texts)
     if name == "sqlite3":
         database, texts = (operands or [""])[0], operands[1:]
@@ -123,10 +125,10 @@ def _is_query(statement: str, name: str) -> bool:
         return False
     if _LONG_NAME.search(low):
         return False
-    return all(each in _HARMLESS for each in _BEFORE_BRACKET.findall(low))
+    return all(word in _HARMLESS for word in _BEFORE_BRACKET.findall(low))
 
 
 def _has_rows(statement: str) -> bool:
     """Whether a value is the name of a table, which PostgreSQL takes for the whole row."""
-    tables = {name for found in _TABLE.findall(statement) for name in found if name}
+    tables = {name for groups in _TABLE.findall(statement) for name in groups if name}
     return any(value in tables for value in _ROW.findall(statement))

@@ -37,9 +37,9 @@ def _dd(program: ProgramRun, where: Where) -> Iterator[Effect]:
     elif target:
         if source in _NOISE and "count" not in given and place(target, where) not in ("device", "null"):
             yield effect_on("fills", target, program, where)
-        found = effect_on("write", target, program, where, ["erases"] if place(source, where) == "null" else ["truncates"])
-        if found.place != "null":
-            yield found
+        effect = effect_on("write", target, program, where, ["erases"] if place(source, where) == "null" else ["truncates"])
+        if effect.place != "null":
+            yield effect
 
 
 _NOISE = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
@@ -95,9 +95,9 @@ def _owned(program: ProgramRun, where: Where) -> Iterator[Effect]:
         flags.append("to-root")
     to_self = not named[0].replace(UNKNOWN, "").strip(":.")
     for path in worth_checking(paths):
-        found = effect_on("owner", path, program, where, flags)
-        if not (to_self and found.place == "workspace"):
-            yield found
+        effect = effect_on("owner", path, program, where, flags)
+        if not (to_self and effect.place == "workspace"):
+            yield effect
 
 
 def _attributes(program: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -119,11 +119,11 @@ def _format(program: ProgramRun, where: Where) -> Iterator[Effect]:
     if _only_shows(words):
         return
     named = operands(program)
-    values = [each.value.text for each in words.given if each.valued]
+    values = [option.value.text for option in words.given if option.valued]
     last = (named or values or [""])[-1]
     for path in dict.fromkeys((*named, *values)):
-        found = place(path, where, program.cwd)
-        if path == last or found == "device" or (found == "unknown" and path in named):
+        target = place(path, where, program.cwd)
+        if path == last or target == "device" or (target == "unknown" and path in named):
             yield effect_on("format", path, program, where)
 
 
@@ -141,7 +141,7 @@ def _elevated(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """`sudo` and the like, if they run or edit something. Only words before the command are their own options. With a value,
     `sudo -h` names a host; without one, it explains."""
     words = program.words
-    if not words.unknown and any("lists" in each.entry.traits and not each.valued for each in words.given):
+    if not words.unknown and any("lists" in option.entry.traits and not option.valued for option in words.given):
         return
     other = words.trait("other-rights") or bool(words.unknown)
     command = words.texts
@@ -155,20 +155,20 @@ def _elevated(program: ProgramRun, where: Where) -> Iterator[Effect]:
 def _kind_of_work(words: CommandWords, command: tuple[str, ...], where: Where, cwd: str, *, fed: bool) -> str:
     """What kind of routine a command is, empty if none. As another user (`-u postgres`), only looks are."""
     if words.unknown or any(
-        "other-rights" in each.entry.traits and "--user" not in each.entry.names for each in words.given
+        "other-rights" in option.entry.traits and "--user" not in option.entry.names for option in words.given
     ):
         return ""
     rest = command
     while rest and _ORDINARY_SETTING.fullmatch(rest[0]):
         rest = rest[1:]
-    found = routine(rest)
-    if found == "" and administrator_reads.only_reads(rest, where, cwd, fed=fed):
-        found = "reads"
-    if found == "reads":
-        return found
+    kind = routine(rest)
+    if kind == "" and administrator_reads.only_reads(rest, where, cwd, fed=fed):
+        kind = "reads"
+    if kind == "reads":
+        return kind
     if words.trait("other-rights"):
         return "lesser" if administrator_files.is_for_service(words, rest) else ""
-    return found or ("files" if administrator_files.only_ordinary_files(rest, where, cwd) else "")
+    return kind or ("files" if administrator_files.only_ordinary_files(rest, where, cwd) else "")
 
 
 _ORDINARY_SETTING = lazy_re.compile(
@@ -238,7 +238,7 @@ def _exports(program: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: AR
     for word in program.argv[1:]:
         name, equals, value = word.partition("=")
         if equals or unset:
-            yield from (found for found in assigned(name, value, program) if not unset or "forgets" in found.flags)
+            yield from (effect for effect in assigned(name, value, program) if not unset or "forgets" in effect.flags)
 
 
 PROGRAMS: dict[str, Act] = {

@@ -45,7 +45,7 @@ def _asks(program: ProgramRun) -> bool:
     first = "".join(program.argv[1:2])
     if first in HELP | VERSION or first.lower() == "/query":
         return True
-    return any(each.word == 1 and "asks" in each.entry.traits for each in program.words.given)
+    return any(option.word == 1 and "asks" in option.entry.traits for option in program.words.given)
 
 
 def _reminds(program: ProgramRun) -> bool:
@@ -54,7 +54,7 @@ def _reminds(program: ProgramRun) -> bool:
         return compiled(_NOTIFIES).fullmatch(join(words)[: MAX_TEXT + 1]) is not None
     if program.name != "at" or program.words.given or program.words.unknown:
         return False
-    if any(each.kind != "text" and each.target != "/dev/null" for each in program.redirects):
+    if any(redirect.kind != "text" and redirect.target != "/dev/null" for redirect in program.redirects):
         return False
     text = program.stdin_text
     return 0 < len(text) <= MAX_TEXT and all(compiled(_LINE).fullmatch(line) for line in text.strip().split("\n"))

@@ -71,8 +71,8 @@ def _landed(targets: Iterable[str], program: ProgramRun, where: Where) -> Iterat
 
 def _by_manual(program: ProgramRun, where: Where) -> Iterator[Effect]:
     """What an archiver unpacks, or a program copies or installs from another machine, into a folder of the gateway."""
-    here = (each for each in landings(program) if not each.host and each.when != "absolute-names")
-    yield from _landed((each.path for each in islice(here, _MAX_WORDS)), program, where)
+    here = (landing for landing in landings(program) if not landing.host and landing.when != "absolute-names")
+    yield from _landed((landing.path for landing in islice(here, _MAX_WORDS)), program, where)
 
 
 def _targets(words: tuple[str, ...], *, copies_here: bool) -> Iterator[str]:
@@ -148,14 +148,14 @@ def unpacks(program: ProgramRun) -> bool:
 
 def folder_of(program: ProgramRun) -> str:
     """The folder that it is told to unpack into, in the end; empty for the current one."""
-    found = [each.folder for each in landings(program) if each.deep and not each.name and not each.when]
-    return next((folder for folder in reversed(found) if folder not in ("", ".", "./")), "")
+    folders = [landing.folder for landing in landings(program) if landing.deep and not landing.name and not landing.when]
+    return next((folder for folder in reversed(folders) if folder not in ("", ".", "./")), "")
 
 
 def archive_of(program: ProgramRun) -> str:
     """The archive; empty if it is the standard input."""
-    found = next(filter(None, (words.one("archive") or words.one("source") for words in program.readings)), "")
-    return "" if found == "-" else found
+    archive = next(filter(None, (words.one("archive") or words.one("source") for words in program.readings)), "")
+    return "" if archive == "-" else archive
 
 
 def inflated(program: ProgramRun) -> Iterator[str]:

@@ -92,24 +92,24 @@ def _httpie(program: ProgramRun, where: Where) -> Iterator[Effect]:
 def _httpie_sent(
     program: ProgramRun, read: CommandWords, items: tuple[ParsedWord, ...], where: Where
 ) -> frozenset[str] | None:
-    found: set[str] = set()
+    flags: set[str] = set()
     bodies = 0
     for item in items:
         text = item.text
         if "==" in text or (":" in text and "=" not in text and "@" not in text):
             continue
         bodies += 1
-        found |= word_flags(program, item.at, where)
+        flags |= word_flags(program, item.at, where)
         for mark in ("=@", "@"):
             if mark in text and not text.partition("@")[0].rstrip(":=").count("="):
-                found |= file_flags(text.partition(mark)[2], program, where) | ({"upload"} if mark == "@" else set())
+                flags |= file_flags(text.partition(mark)[2], program, where) | ({"upload"} if mark == "@" else set())
                 break
     if read.has("--raw"):
         bodies += 1
     if fed(program) and not read.has("--ignore-stdin"):
         bodies += 1
-        found |= stdin_flags(program, where)
-    return frozenset(found) if bodies else None
+        flags |= stdin_flags(program, where)
+    return frozenset(flags) if bodies else None
 
 
 def _api(word: str) -> Callable[[ProgramRun, Where], Iterator[Effect]]:

@@ -14,10 +14,10 @@ def started(argv: tuple[str, ...]) -> str:
     """The name of the program that runs in the end, where `nice`, `timeout` and the like start it; empty if none can be
     seen."""
     while argv and (name := argv[0].rpartition("/")[2]) in WRAPPERS:
-        found = wrapper_catalogue.read(name, argv)
-        if not found.runs or found.texts or found.wrapper.joined:
+        reading = wrapper_catalogue.read(name, argv)
+        if not reading.runs or reading.texts or reading.wrapper.joined:
             return ""
-        at = found.at
+        at = reading.at
         while name == "env" and "=" in "".join(argv[at : at + 1]):
             at += 1
         argv = argv[at:]

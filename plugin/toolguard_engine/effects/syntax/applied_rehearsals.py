@@ -45,7 +45,7 @@ def applied(runs: list[ProgramRun]) -> Iterator[ProgramRun]:
         if clients > _MAX_CLIENTS:
             return
         if _rehearses(program) and (program.pipeline in pipelines or (of_text and "$()" in program.via)):
-            dry = {each.word for each in program.words.given if "--dry-run" in each.entry.names}
+            dry = {option.word for option in program.words.given if "--dry-run" in option.entry.names}
             places = [at for at in range(len(program.argv)) if at not in dry]
             applied = program.with_words(tuple(program.argv[at] for at in places), places=places)
             yield msgspec.structs.replace(applied, redirects=(), piped=False)

@@ -54,15 +54,15 @@ def _expanded(template: str) -> Iterable[str]:
 def _choices(inside: str) -> list[str] | None:
     if "," in inside:
         return inside.split(",")
-    found = _RANGE.fullmatch(inside)
-    if not found:
+    match = _RANGE.fullmatch(inside)
+    if not match:
         return None
-    if found[1].isalpha() or found[2].isalpha():
-        first, last = ord(found[1][0]), ord(found[2][0])
+    if match[1].isalpha() or match[2].isalpha():
+        first, last = ord(match[1][0]), ord(match[2][0])
         return (
             [chr(code) for code in range(first, last + 1)] if first <= last else [chr(c) for c in range(first, last - 1, -1)]
         )
-    first, last = int(found[1]), int(found[2])
+    first, last = int(match[1]), int(match[2])
     step = 1 if first <= last else -1
     if abs(last - first) < MAX_NUMBERS:
         return [str(number) for number in range(first, last + step, step)]

@@ -42,7 +42,7 @@ def _word(text: str) -> str:
 
 
 def cmake(text: str) -> Lines:
-    found: Lines = []
+    lines: Lines = []
     known: dict[str, str] = {}
     end = 0
     for call in _CMAKE_CALL.finditer(text):
@@ -53,8 +53,8 @@ def cmake(text: str) -> Lines:
         if call[1].lower() == "set":
             _keep(known, words[0] if words else "", "".join(words[1:2]))
         else:
-            found += [(call.start() + 1, command) for command in _of_call(call[1].lower(), words)]
-    return found
+            lines += [(call.start() + 1, command) for command in _of_call(call[1].lower(), words)]
+    return lines
 
 
 _PROPERTY = lazy_re.compile(r"\$[{(]([\w.:-]{1,80})[)}]")
@@ -69,8 +69,8 @@ def _with_values(text: str, known: dict[str, str]) -> str:
     for _ in range(_MAX_ROUNDS):
         if "$" not in text or not _PROPERTY.search(text):
             break
-        text = _PROPERTY.sub(lambda found: known.get(found[1], found[0]), text)[:_MAX_ARGUMENTS]
-    return _PROPERTY.sub(lambda found: found[0] if found[1] in _KEPT else _PROJECT_FOLDER, _in_home(text))
+        text = _PROPERTY.sub(lambda match: known.get(match[1], match[0]), text)[:_MAX_ARGUMENTS]
+    return _PROPERTY.sub(lambda match: match[0] if match[1] in _KEPT else _PROJECT_FOLDER, _in_home(text))
 
 
 _KEPT = frozenset({"CMAKE_COMMAND"})
@@ -86,7 +86,7 @@ def _arguments(text: str, at: int) -> tuple[list[str], int]:
         elif text[at] == "#":
             at = (text.find("\n", at) + 1) or len(text)
         elif match := _CMAKE_WORD.match(text, at):
-            words.append(next(each for each in match.groups() if each is not None).replace('\\"', '"'))
+            words.append(next(group for group in match.groups() if group is not None).replace('\\"', '"'))
             at = match.end()
         else:
             at += 1
@@ -156,14 +156,14 @@ def _character(entity: re.Match[str]) -> str:
 
 def build_xml(text: str) -> Lines:
     """Elements of Ant, Maven and MSBuild that run a program or delete something."""
-    found: Lines = []
+    lines: Lines = []
     at, words = 0, list[str]()
     known: dict[str, str] = {}
     for tag in _TAG.finditer(text):
         if tag[1]:
             continue
         name = tag[2].rpartition(":")[2]
-        given = {each[1].lower(): _unescaped(each[2] or each[3] or "") for each in _ATTRIBUTE.finditer(tag[3])}
+        given = {match[1].lower(): _unescaped(match[2] or match[3] or "") for match in _ATTRIBUTE.finditer(tag[3])}
         content = _unescaped(text[tag.end() : text.find("<", tag.end())][:_MAX_CONTENT]).strip()
         _define(known, name, given, content)
         given = {key: _with_values(value, known) for key, value in given.items()}
@@ -171,16 +171,16 @@ def build_xml(text: str) -> Lines:
         name = name.lower()
         if name in _DELETING:
             paths = [given[key] for key in ("dir", "file", "directories", "files", "includes") if given.get(key)]
-            found += [(tag.start() + 1, f"rm -rf {_word(path)}") for path in paths]
+            lines += [(tag.start() + 1, f"rm -rf {_word(path)}") for path in paths]
         elif name in _STARTING:
-            found += _ended(at, words)
+            lines += _ended(at, words)
             command = given.get("command", "")
             at = tag.start() + 1
-            found += [(at, command)] if command else []
+            lines += [(at, command)] if command else []
             words = list(filter(None, (given.get("executable") or content,)))
         elif name in _ADDING and words:
             words += _added_words(name, given, content)
-    return found + _ended(at, words)
+    return lines + _ended(at, words)
 
 
 _MAX_CONTENT = 65_536
@@ -220,7 +220,7 @@ _NINJA_NAME = lazy_re.compile(r"\$\{?(\w{1,60})\}?")
 
 def ninja(text: str) -> Lines:
     known: dict[str, str] = {}
-    for each in _NINJA_SETS.finditer(text):
-        _keep(known, each[1], each[2])
-    found = ((each.start(1) + 1, each[1].replace("$\n", " ").replace("$in", "source")) for each in _NINJA.finditer(text))
-    return [(at, _NINJA_NAME.sub(lambda name: known.get(name[1], "out"), command)) for at, command in found]
+    for match in _NINJA_SETS.finditer(text):
+        _keep(known, match[1], match[2])
+    rules = ((hit.start(1) + 1, hit[1].replace("$\n", " ").replace("$in", "source")) for hit in _NINJA.finditer(text))
+    return [(at, _NINJA_NAME.sub(lambda name: known.get(name[1], "out"), command)) for at, command in rules]

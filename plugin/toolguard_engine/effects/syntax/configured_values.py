@@ -52,14 +52,14 @@ def _walked(tree: Tree, keys: tuple[str, ...], depth: int) -> Iterator[tuple[tup
         for key, value in tree.items():
             yield from _walked(value, (*keys, str(key)), depth + 1)
     elif isinstance(tree, list):
-        texts = [each for each in tree if isinstance(each, str)]
+        texts = [leaf for leaf in tree if isinstance(leaf, str)]
         if texts and len(texts) == len(tree):
-            yield from ((keys, each) for each in texts)
+            yield from ((keys, text) for text in texts)
             if len(texts) > 1:
                 yield keys, _joined(texts)
             return
-        for each in tree:
-            yield from _walked(each, keys, depth + 1)
+        for member in tree:
+            yield from _walked(member, keys, depth + 1)
     elif isinstance(tree, str):
         yield keys, tree
 
@@ -69,10 +69,10 @@ def _joined(words: list[str]) -> str:
     return " ".join(word if word.isalnum() else "'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
-def _placed(text: str, found: Iterator[tuple[tuple[str, ...], str]]) -> list[Value]:
+def _placed(text: str, pairs: Iterator[tuple[tuple[str, ...], str]]) -> list[Value]:
     """The values with the position of their first line in the text."""
     placed, before = list[Value](), 0
-    for keys, value in found:
+    for keys, value in pairs:
         sought = value.strip().partition("\n")[0][:40].partition('"')[0]
         at = text.find(sought, before) if sought else -1
         at = at if at >= 0 else text.find(sought) if sought else -1
@@ -90,15 +90,15 @@ _TEXT = lazy_re.compile(r"\"(?P<a>(?>(?:[^\"\\]|\\.){0,60000}))\"|'(?P<b>[^'\n]{
 
 def _by_pairs(text: str) -> Iterator[Value]:
     """`key: "value"` and `key = "value"` anywhere: JSON with comments, HCL, broken TOML."""
-    for found in _PAIR.finditer(text):
-        value = found["value"]
+    for match in _PAIR.finditer(text):
+        value = match["value"]
         if value == "[":
-            value = text[found.start("value") : text.find("]", found.end()) + 1]
-        texts = [_plain(each) for each in _TEXT.finditer(value)]
-        for each in texts:
-            yield Value(found.start("value") + 1, (found["key"],), each)
+            value = text[match.start("value") : text.find("]", match.end()) + 1]
+        texts = [_plain(hit) for hit in _TEXT.finditer(value)]
+        for piece in texts:
+            yield Value(match.start("value") + 1, (match["key"],), piece)
         if len(texts) > 1:
-            yield Value(found.start("value") + 1, (found["key"],), _joined(texts))
+            yield Value(match.start("value") + 1, (match["key"],), _joined(texts))
 
 
 _HERE = lazy_re.compile(
@@ -108,13 +108,13 @@ _HERE = lazy_re.compile(
 
 def of_pairs(text: str) -> list[Value]:
     """HCL and the like; also what stands in a here-document."""
-    found = list(_by_pairs(text))
-    found += [Value(each.start(3) + 1, (each[1],), each[3]) for each in _HERE.finditer(text)]
-    return found
+    values = list(_by_pairs(text))
+    values += [Value(match.start(3) + 1, (match[1],), match[3]) for match in _HERE.finditer(text)]
+    return values
 
 
-def _plain(found: re.Match[str]) -> str:
-    text = next((each for name in ("a", "b") if (each := found[name]) is not None), "")
+def _plain(match: re.Match[str]) -> str:
+    text = next((plain for name in ("a", "b") if (plain := match[name]) is not None), "")
     return text.replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
 
 
@@ -180,9 +180,9 @@ def _scalar(value: str, keys: tuple[str, ...], at: int) -> Iterator[Value]:
             text = pair["plain"] if pair["plain"] is not None else _plain(pair)
             yield Value(at + pair.start("key"), (*keys, pair["key"]), text.strip())
     if value[:1] in ("[", "{"):
-        quoted = [_plain(each) for each in _TEXT.finditer(value)]
-        texts = quoted or [each.strip() for each in value.strip("[]{} ").split(",") if each.strip()]
-        yield from (Value(at, keys, each) for each in texts)
+        quoted = [_plain(hit) for hit in _TEXT.finditer(value)]
+        texts = quoted or [part.strip() for part in value.strip("[]{} ").split(",") if part.strip()]
+        yield from (Value(at, keys, piece) for piece in texts)
         if len(texts) > 1:
             yield Value(at, keys, _joined(texts))
         return
@@ -198,7 +198,7 @@ _SECTION = lazy_re.compile(r"[ \t]{0,9}\[([^\]\n]{1,200})\](?P<more>.*)")
 
 def of_ini(text: str) -> list[Value]:
     """`key = value`, with the section as the outer key. Lines that are indented more go on with the value before."""
-    found: list[Value] = []
+    values: list[Value] = []
     section, at, last = "", 0, -1
     for line in text.split("\n"):
         start, at = at, at + len(line) + 1
@@ -208,10 +208,10 @@ def of_ini(text: str) -> list[Value]:
         if begun := _SECTION.match(line):
             section, last = begun[1], -1
             if pair := _INI.fullmatch(begun["more"]):
-                found.append(Value(start + 1, (section, pair["key"]), pair["value"].strip()))
-        elif found and 0 <= last < indent:
-            found.append(Value(start + indent + 1, found[-1].keys, line.strip()))
+                values.append(Value(start + 1, (section, pair["key"]), pair["value"].strip()))
+        elif values and 0 <= last < indent:
+            values.append(Value(start + indent + 1, values[-1].keys, line.strip()))
         elif pair := _INI.fullmatch(line):
             last = indent
-            found.append(Value(start + pair.start("value") + 1, (section, pair["key"]), pair["value"].strip()))
-    return found
+            values.append(Value(start + pair.start("value") + 1, (section, pair["key"]), pair["value"].strip()))
+    return values

@@ -31,16 +31,16 @@ _ADDRESS = lazy_re.compile(
 
 def _options_of(text: str) -> list[str]:
     """The options of `docker run` for what a file asks of the machine."""
-    found = [
+    options = [
         "--privileged" if one[1] == "privileged" else "--pid=host"
         for one in _HOSTED.finditer(text)
         if one[1] != "hostNetwork"
     ]
-    found += [f"-v {quote(one[1])}" for one in _ROOTED.finditer(text)]
-    found += [f"-v {quote(one[1])}:/host" for one in _HOST_PATH.finditer(text)]
+    options += [f"-v {quote(one[1])}" for one in _ROOTED.finditer(text)]
+    options += [f"-v {quote(one[1])}:/host" for one in _HOST_PATH.finditer(text)]
     if "cap_add" in text or "capabilities" in text:
-        found += [f"--cap-add={one[0]}" for one in _ADDED_RIGHTS.finditer(text)]
-    return list(dict.fromkeys(found))[:MAX_OPTIONS]
+        options += [f"--cap-add={one[0]}" for one in _ADDED_RIGHTS.finditer(text)]
+    return list(dict.fromkeys(options))[:MAX_OPTIONS]
 
 
 def described(text: str) -> Lines:
@@ -54,5 +54,5 @@ def described(text: str) -> Lines:
 
 def required(text: str) -> Lines:
     """Addresses in lists of packages: `pip install -r x`."""
-    found = _ADDRESS.finditer(text)
-    return [(each.start(1) + 1, f"pip install {quote(each[1].strip())}") for each in found]
+    matches = _ADDRESS.finditer(text)
+    return [(match.start(1) + 1, f"pip install {quote(match[1].strip())}") for match in matches]

@@ -50,7 +50,7 @@ KEYED: dict[str, Callable[[str], list[Value]]] = {
 def keyed(text: str, path: str, language: str, keys: Collection[str], picked: Collection[str] | None) -> Lines:
     """The values of these keys, or of keys below them. `picked`: only those with one of these keys as well."""
     read = KEYED[_by_ending(path, language)]
-    return [(each.at, each.text) for each in read(text) if _counts(each.keys, keys, picked)]
+    return [(value.at, value.text) for value in read(text) if _counts(value.keys, keys, picked)]
 
 
 def _by_ending(path: str, language: str) -> str:
@@ -61,14 +61,18 @@ def _by_ending(path: str, language: str) -> str:
 
 
 def _counts(given: tuple[str, ...], keys: Collection[str], picked: Collection[str] | None) -> bool:
-    at = next((at for at, key in enumerate(given) if any(key == each or fnmatchcase(key, each) for each in keys)), -1)
+    at = next(
+        (at for at, key in enumerate(given) if any(key == pattern or fnmatchcase(key, pattern) for pattern in keys)), -1
+    )
     if at < 0 or (given[-1] in _NO_COMMANDS and at < len(given) - 1):
         return False
     return picked is None or not picked or any(_is_picked(key, picked) for key in given[at:])
 
 
 def _is_picked(key: str, picked: Collection[str]) -> bool:
-    return key in picked or any(key in (f"pre{each}", f"post{each}") or key == each.rpartition(":")[2] for each in picked)
+    return key in picked or any(
+        key in (f"pre{target}", f"post{target}") or key == target.rpartition(":")[2] for target in picked
+    )
 
 
 _GENERATES = lazy_re.compile(r"^//go:generate[ \t]{1,9}(.+)$", re.MULTILINE)
@@ -86,8 +90,8 @@ _TASK_LINE = lazy_re.compile(
 
 def _found(pattern: re.Pattern[str]) -> Callable[[str], Lines]:
     def lines(text: str) -> Lines:
-        found = pattern.finditer(text)
-        parts = ((each.start() + 1, next(filter(None, each.groups()), "")) for each in found)
+        matches = pattern.finditer(text)
+        parts = ((match.start() + 1, next(filter(None, match.groups()), "")) for match in matches)
         return [(at, part.strip().strip("'\"")) for at, part in parts]
 
     return lines
@@ -95,8 +99,11 @@ def _found(pattern: re.Pattern[str]) -> Callable[[str], Lines]:
 
 def playbook_commands(text: str) -> Lines:
     """The shell commands of a playbook."""
-    blocks = (each for each in configured_values.of_yaml(text) if "\n" in each.text)
-    return [*_found(_TASK_LINE)(text), *((each.at, each.text) for each in blocks if _SHELL_KEYS.fullmatch(each.keys[-1]))]
+    blocks = (value for value in configured_values.of_yaml(text) if "\n" in value.text)
+    return [
+        *_found(_TASK_LINE)(text),
+        *((block.at, block.text) for block in blocks if _SHELL_KEYS.fullmatch(block.keys[-1])),
+    ]
 
 
 _SHELL_KEYS = lazy_re.compile(r"(?:ansible\.(?:builtin|legacy)\.)?(?:shell|command|raw|cmd)")
@@ -110,14 +117,14 @@ def playbook_tasks(text: str) -> Lines:
 
 
 def _logrotate(text: str) -> Lines:
-    found: Lines = []
+    commands: Lines = []
     end = 0
     for begun in _ROTATES.finditer(text):
         if begun.start() >= end:
             end = text.find("endscript", begun.end())
             end = end if end >= 0 else len(text)
-            found.append((begun.end() + 1, text[begun.end() : end]))
-    return found
+            commands.append((begun.end() + 1, text[begun.end() : end]))
+    return commands
 
 
 def _notebook(text: str) -> Lines:
@@ -128,8 +135,8 @@ def _notebook(text: str) -> Lines:
         return quoted_commands.commands(text)
     if not isinstance(cells, list):
         return []
-    sources = [each.get("source", "") for each in cells if isinstance(each, dict) and each.get("cell_type") == "code"]
-    code = "\n".join("".join(map(str, each)) if isinstance(each, list) else str(each) for each in sources) or text
+    sources = [cell.get("source", "") for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    code = "\n".join("".join(map(str, source)) if isinstance(source, list) else str(source) for source in sources) or text
     own = [(1, line.strip()[1:]) for line in code.split("\n") if line.strip()[:1] == "!"]
     plain = "\n".join(line for line in code.split("\n") if line.strip()[:1] not in ("!", "%"))
     return [*own, (1, f"python3 -c {quote(plain)}")]
@@ -137,7 +144,7 @@ def _notebook(text: str) -> Lines:
 
 def _build_backend(text: str) -> Lines:
     """The backend that builds a Python project, where the project brings it along."""
-    values = {each.keys[-1]: each for each in configured_values.of_toml(text) if each.keys[:1] == ("build-system",)}
+    values = {value.keys[-1]: value for value in configured_values.of_toml(text) if value.keys[:1] == ("build-system",)}
     backend, path = values.get("build-backend"), values.get("backend-path")
     if backend is None or path is None:
         return []
@@ -148,12 +155,12 @@ def _build_backend(text: str) -> Lines:
 def _tox_settings(text: str) -> Lines:
     """Of `pyproject.toml`, in which there may be a whole `tox.ini`."""
     values = configured_values.of_toml(text)
-    own = [(each.at, each.text) for each in values if each.keys[-1] in _TOX_KEYS]
-    whole = (each for each in values if each.keys[-1] == "legacy_tox_ini")
+    own = [(value.at, value.text) for value in values if value.keys[-1] in _TOX_KEYS]
+    whole = (value for value in values if value.keys[-1] == "legacy_tox_ini")
     return own + [
-        (each.at + inner.at - 1, inner.text)
-        for each in whole
-        for inner in configured_values.of_ini(each.text)
+        (value.at + inner.at - 1, inner.text)
+        for value in whole
+        for inner in configured_values.of_ini(value.text)
         if inner.keys[-1] in _TOX_KEYS
     ]
 
@@ -163,32 +170,34 @@ _TOX_KEYS = frozenset({"commands", "commands_pre", "commands_post"})
 
 def _libraries(text: str) -> Lines:
     """The libraries that a configuration of OpenSSL loads."""
-    found = (each for each in configured_values.of_ini(text) if each.keys[-1] in ("dynamic_path", "module", "engine_path"))
-    return [(each.at, f"ld.so --preload {quote(each.text)} true") for each in found]
+    values = (
+        value for value in configured_values.of_ini(text) if value.keys[-1] in ("dynamic_path", "module", "engine_path")
+    )
+    return [(value.at, f"ld.so --preload {quote(value.text)} true") for value in values]
 
 
 def _pytest_options(text: str) -> Lines:
-    found = configured_values.of_ini(text)
-    return [(each.at, f"pytest {each.text}") for each in found if each.keys[-1] == "addopts"][:1]
+    values = configured_values.of_ini(text)
+    return [(value.at, f"pytest {value.text}") for value in values if value.keys[-1] == "addopts"][:1]
 
 
 def _php_settings(text: str) -> Lines:
-    found = configured_values.of_ini(text)
+    values = configured_values.of_ini(text)
     wanted = ("auto_prepend_file", "auto_append_file")
-    return [(each.at, f"php {quote(each.text.strip(chr(34)))}") for each in found if each.keys[-1] in wanted]
+    return [(value.at, f"php {quote(value.text.strip(chr(34)))}") for value in values if value.keys[-1] in wanted]
 
 
 def _kube_config(text: str) -> Lines:
     """The programs that a configuration of `kubectl` asks for credentials."""
     values = configured_values.of_yaml(text)
-    found: dict[tuple[str, ...], list[Value]] = {}
-    for each in values:
-        if "exec" in each.keys and each.keys[-1] in ("command", "args"):
-            found.setdefault(each.keys[: each.keys.index("exec")], []).append(each)
+    groups: dict[tuple[str, ...], list[Value]] = {}
+    for value in values:
+        if "exec" in value.keys and value.keys[-1] in ("command", "args"):
+            groups.setdefault(value.keys[: value.keys.index("exec")], []).append(value)
     lines: Lines = []
-    for parts in found.values():
-        command = next((each for each in parts if each.keys[-1] == "command"), None)
-        given = [each.text for each in parts if each.keys[-1] == "args"]
+    for parts in groups.values():
+        command = next((part for part in parts if part.keys[-1] == "command"), None)
+        given = [part.text for part in parts if part.keys[-1] == "args"]
         if command is not None:
             whole = given[-1] if len(given) > 1 else " ".join(map(quote, given))
             lines.append((command.at, f"{command.text} {whole}"))
@@ -197,8 +206,8 @@ def _kube_config(text: str) -> Lines:
 
 def _yarnrc(text: str) -> Lines:
     """The program that stands in for yarn, and its plugins."""
-    found = _YARN.finditer(text)
-    return [(each.start(1) + 1, f"node {quote(each[1])}") for each in found]
+    matches = _YARN.finditer(text)
+    return [(match.start(1) + 1, f"node {quote(match[1])}") for match in matches]
 
 
 _YARN = lazy_re.compile(
@@ -210,8 +219,8 @@ _YARN = lazy_re.compile(
 
 def _python_files(text: str) -> Lines:
     """Plugins, hooks and the like: files of Python, or modules."""
-    found = (each.strip("-, \"'") for each in _PLUGIN.findall(text[:MAX_SETTINGS]))
-    return [(1, f"python3 {quote(each)}") for each in found if each]
+    plugins = (plugin.strip("-, \"'") for plugin in _PLUGIN.findall(text[:MAX_SETTINGS]))
+    return [(1, f"python3 {quote(plugin)}") for plugin in plugins if plugin]
 
 
 MAX_SETTINGS = 20_000

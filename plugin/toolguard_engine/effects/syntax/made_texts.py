@@ -29,10 +29,10 @@ def literals(program: ProgramRun) -> str:
     make = _MAKERS.get(program.name)
     if make is None:
         return ""
-    given = [each.value.text for each in program.words.given if each.entry.role == "script"]
+    given = [option.value.text for option in program.words.given if option.entry.role == "script"]
     script = next(iter((*given, *program.words.texts)), None)
-    found = islice(make(program, script[:MAX_PROGRAM]), MAX_TEXTS) if script is not None else ()
-    return "\n".join(map(_closed, found))
+    made = islice(make(program, script[:MAX_PROGRAM]), MAX_TEXTS) if script is not None else ()
+    return "\n".join(map(_closed, made))
 
 
 def _closed(text: str) -> str:
@@ -47,31 +47,31 @@ def _of_jq(program: ProgramRun, script: str) -> Iterator[str]:
     given = [value.text for value in program.words.values("--arg", "--argjson")]
     for name, text in zip(given[::2], given[1::2], strict=False):
         script = script.replace(f"${name}", json.dumps(text[:MAX_PROGRAM]))[:MAX_PROGRAM]
-    yield from (f'"{found[1]}": {found[2]}' for found in _ASSIGNED.finditer(script))
+    yield from (f'"{match[1]}": {match[2]}' for match in _ASSIGNED.finditer(script))
     if _KEY.search(script):
         yield _KEY.sub(r'"\1"', script).replace('""', '"')
-    for found in _STRINGS.finditer(script):
+    for hit in _STRINGS.finditer(script):
         try:
-            yield json.loads(found[0])
+            yield json.loads(hit[0])
         except ValueError:
-            yield found[0].strip('"')
+            yield hit[0].strip('"')
 
 
 def _of_sed(program: ProgramRun, script: str) -> Iterator[str]:  # noqa: ARG001 - table signature
-    for found in _REPLACES.finditer(script):
-        yield _ESCAPED.sub(r"\1", found[3])
+    for match in _REPLACES.finditer(script):
+        yield _ESCAPED.sub(r"\1", match[3])
 
 
 def _of_awk(program: ProgramRun, script: str) -> Iterator[str]:  # noqa: ARG001 - table signature
-    for found in _STRINGS.finditer(script):
-        yield _ESCAPED.sub(r"\1", found[0][1:-1])
+    for match in _STRINGS.finditer(script):
+        yield _ESCAPED.sub(r"\1", match[0][1:-1])
 
 
 def _of_query(program: ProgramRun, script: str) -> Iterator[str]:  # noqa: ARG001 - table signature
     """Statements that a query puts together: `select 'drop table ' || name || ';' from t`."""
     for word in program.argv[1:]:
-        if "'" in word and (found := _QUOTED.findall(word[:MAX_PROGRAM])):
-            yield " x ".join(found)
+        if "'" in word and (quoted := _QUOTED.findall(word[:MAX_PROGRAM])):
+            yield " x ".join(quoted)
 
 
 _QUOTED = lazy_re.compile(r"'((?>(?:[^']|''){0,2000}))'")

@@ -45,39 +45,39 @@ def commands(text: str) -> Iterator[tuple[int, str]]:
     """The number of each line that begins a known task, and a command for it."""
     for module, given, start, end in islice(_tasks(text), _MAX_TASKS):
         line = text.count("\n", 0, start) + 1
-        for each in _looped(given, text, end):
-            for command in _MODULES[module](each):
+        for item in _looped(given, text, end):
+            for command in _MODULES[module](item):
                 yield line, command
 
 
 def _tasks(text: str) -> Iterator[tuple[str, Arguments, int, int]]:
     """Module, arguments, and where the task begins and its first line ends. Those in braces come last."""
-    for found in _TASK.finditer(text):
-        module, rest = found["module"].rpartition(".")[2], _COMMENT.sub("", found["rest"] or "").strip()
+    for match in _TASK.finditer(text):
+        module, rest = match["module"].rpartition(".")[2], _COMMENT.sub("", match["rest"] or "").strip()
         if module in ("action", "local_action"):
             name, _, rest = rest.partition(" ")
             module = name.rpartition(".")[2]
         if module not in _MODULES or rest.startswith("{"):
             continue
-        below = "" if rest and not _BLOCK.fullmatch(rest) else _below(text, found)
+        below = "" if rest and not _BLOCK.fullmatch(rest) else _below(text, match)
         given = dict(_lines(below)) if not rest else dict(_pairs(_ASSIGNED, below or rest))
         if given or not rest:
-            yield module, given, found.start("module"), found.end()
-    for found in _BRACED.finditer(text):
-        if (module := found["module"].rpartition(".")[2]) in _MODULES:
-            yield module, dict(_pairs(_IN_BRACES, found["rest"])), found.start("module"), found.end()
+            yield module, given, match.start("module"), match.end()
+    for match in _BRACED.finditer(text):
+        if (module := match["module"].rpartition(".")[2]) in _MODULES:
+            yield module, dict(_pairs(_IN_BRACES, match["rest"])), match.start("module"), match.end()
 
 
 def _below(text: str, task: re.Match[str]) -> str:
     """The lines that belong to a task: those that are indented more than its module."""
     least = len(task["indent"]) + len(task["dash"] or "")
-    found: list[str] = []
+    texts: list[str] = []
     for line in text[task.end() + 1 : task.end() + 4_000].split("\n")[:_MAX_LINES]:
         if line.strip() and not line.lstrip().startswith("#"):
             if len(line) - len(line.lstrip(" ")) <= least:
                 break
-            found.append(line)
-    return "\n".join(found)
+            texts.append(line)
+    return "\n".join(texts)
 
 
 def _lines(below: str) -> Iterator[tuple[str, str]]:

@@ -43,17 +43,17 @@ class Rules:
 
     def of(self, names: list[str]) -> Lines:
         """The commands of these targets and of what they need; of all that a pattern makes if one is not known."""
-        waiting, seen, found = list(reversed(names or [self.first])), set[str](), list(self.always)
+        waiting, seen, rows = list(reversed(names or [self.first])), set[str](), list(self.always)
         while waiting and len(seen) < MAX_TARGETS:
             name = waiting.pop()
             if name in seen:
                 continue
             seen.add(name)
             if name not in self.runs:
-                name = next((each for each in self.runs if "%" in each and _fits(each, name)), name)
-            found += self.runs.get(name, ())
+                name = next((run for run in self.runs if "%" in run and _fits(run, name)), name)
+            rows += self.runs.get(name, ())
             waiting += reversed(self.needs.get(name, ()))
-        return found if not waiting else [*self.always, *(line for lines in self.runs.values() for line in lines)]
+        return rows if not waiting else [*self.always, *(line for lines in self.runs.values() for line in lines)]
 
 
 def _fits(pattern: str, name: str) -> bool:
@@ -114,7 +114,7 @@ def _enter(rules: Rules, names: list[str], needs: list[str], at: int, command: s
     for name in names:
         if not rules.first and not name.startswith(".") and "%" not in name:
             rules.first = name
-        rules.needs.setdefault(name, []).extend(each for each in needs if each != "|")
+        rules.needs.setdefault(name, []).extend(need for need in needs if need != "|")
         rules.runs.setdefault(name, []).extend([(at, command)] if command else [])
 
 
@@ -208,12 +208,12 @@ _SCRIPT = lazy_re.compile(r'"((?:pre|post)?[\w:.-]{1,80})"\s{0,9}:\s{0,9}"((?>(?
 def package_scripts(text: str, names: list[str]) -> Lines:
     """The scripts of these names in a `package.json`, also where it is only a part of one."""
     block = max(text.find('"scripts"'), 0)
-    found = [match for match in _SCRIPT.finditer(text, block) if match[1] in names]
-    return [(match.start() + 1, _unquoted(match[2])) for name in names for match in found if match[1] == name]
+    matches = [match for match in _SCRIPT.finditer(text, block) if match[1] in names]
+    return [(match.start() + 1, _unquoted(match[2])) for name in names for match in matches if match[1] == name]
 
 
 def script_names(text: str) -> list[str]:
-    return [found[1] for found in _SCRIPT.finditer(text, max(text.find('"scripts"'), 0))]
+    return [match[1] for match in _SCRIPT.finditer(text, max(text.find('"scripts"'), 0))]
 
 
 def _unquoted(text: str) -> str:
@@ -225,17 +225,17 @@ def _unquoted(text: str) -> str:
 
 def settings(text: str, keys: str) -> Lines:
     """The values of keys, as `ExecStart=` of a unit or `commands =` of `tox.ini`; `keys`: a pattern."""
-    found: Lines = []
+    lines: Lines = []
     wanted, in_value = re.compile(rf"(?:{keys})\s{{0,9}}=\s{{0,9}}(.*)"), False
     for at, line in _lines(text):
         if match := wanted.fullmatch(line.strip()) if line[:1] not in (" ", "\t") else None:
             in_value = True
-            found += [(at, match[1].lstrip("@-:+!"))] if match[1] else []
+            lines += [(at, match[1].lstrip("@-:+!"))] if match[1] else []
         elif in_value and line[:1] in (" ", "\t") and line.strip():
-            found.append((at, line.strip().lstrip("- ")))
+            lines.append((at, line.strip().lstrip("- ")))
         else:
             in_value = False
-    return found
+    return lines
 
 
 _CRON = lazy_re.compile(r"\s*(?:@\w{4,8}|(?:[\d*,/LW#?a-zA-Z-]{1,60}\s{1,9}){5})\s*(\S.*)")

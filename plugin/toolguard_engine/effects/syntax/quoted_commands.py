@@ -48,38 +48,38 @@ def commands(text: str) -> Lines:
     """Yields the commands in the order of their kinds, each with its position."""
     text = _HOME_AND.sub(r"\1~", text[:_MAX_CODE])
     text = _HOME.sub("~", _JOINED.sub("", text))
-    found: Lines = []
+    rows: Lines = []
     row: list[tuple[int, str]] = []
     end = 0
     for at, plain, stop in _texts(text):
         if row and not (at - 1 - end < _MAX_BETWEEN and _SAME_LIST.fullmatch(text, end, at - 1)):
-            found += _read(row)
+            rows += _read(row)
             row = []
         row.append((at, plain))
         end = stop
-    lines = (each for each in _LINE.finditer(text) if is_start(each[1]))
-    found += [(each.start() + 1, f"rm -rf {each[1]}") for each in _DELETES.finditer(text) if each[1][:1] in "~/"]
+    lines = (match for match in _LINE.finditer(text) if is_start(match[1]))
+    rows += [(match.start() + 1, f"rm -rf {match[1]}") for match in _DELETES.finditer(text) if match[1][:1] in "~/"]
     if _DELETES_ANY.search(text):
-        own = (each for each in _texts(text) if each[1].startswith(_OF_HOME))
-        found += [(at, f"rm -rf {plain}") for at, plain, _ in own]
-    return [*found, *_read(row), *((each.start(1) + 1, each[0].strip()) for each in lines)]
+        own = (text_row for text_row in _texts(text) if text_row[1].startswith(_OF_HOME))
+        rows += [(at, f"rm -rf {plain}") for at, plain, _ in own]
+    return [*rows, *_read(row), *((line.start(1) + 1, line[0].strip()) for line in lines)]
 
 
 def _texts(text: str) -> Iterator[tuple[int, str, int]]:
-    for found in _QUOTED.finditer(text):
-        plain = next((each for each in found.groups() if each is not None), "")
-        yield found.start() + 1, plain.replace('\\"', '"').replace("\\'", "'"), found.end()
+    for match in _QUOTED.finditer(text):
+        plain = next((group for group in match.groups() if group is not None), "")
+        yield match.start() + 1, plain.replace('\\"', '"').replace("\\'", "'"), match.end()
 
 
 def _read(row: list[tuple[int, str]]) -> Lines:
-    found = [(at, plain) for at, plain in row if reads_as_command(plain)]
-    found += [(at, f"sh {plain}") for at, plain in row if _GIVEN.match(plain)]
+    lines = [(at, plain) for at, plain in row if reads_as_command(plain)]
+    lines += [(at, f"sh {plain}") for at, plain in row if _GIVEN.match(plain)]
     starts = (start for start, (_, plain) in enumerate(row[:-1]) if is_start(plain))
     if (start := next(starts, None)) is not None:
         if " " in row[start + 1][1] and row[start + 1][1][:1] in "-/~":  # the second text has all arguments
-            found.append((row[start][0], f"{row[start][1]} {row[start + 1][1]}"))
-        found.append((row[start][0], " ".join(quote(word) for _, word in row[start : start + _MAX_WORDS])))
-    return found
+            lines.append((row[start][0], f"{row[start][1]} {row[start + 1][1]}"))
+        lines.append((row[start][0], " ".join(quote(word) for _, word in row[start : start + _MAX_WORDS])))
+    return lines
 
 
 def is_start(word: str) -> bool:
@@ -89,4 +89,4 @@ def is_start(word: str) -> bool:
 
 def reads_as_command(text: str) -> bool:
     """Whether a text has a program that is known to do something, where a shell would look for one, and a word behind it."""
-    return len(text) >= _SHORTEST and any(is_start(found[1]) for found in _COMMAND.finditer(text))
+    return len(text) >= _SHORTEST and any(is_start(match[1]) for match in _COMMAND.finditer(text))

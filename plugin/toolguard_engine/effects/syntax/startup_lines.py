@@ -124,7 +124,7 @@ def adds_plain_lines(path: str, program: ProgramRun) -> bool:
     if not text or len(text) > MAX_TEXT or UNKNOWN in text or "\\" in text:  # some shells' echo makes new lines of `\n`
         return False
     lines = text.split("\n")
-    return len(lines) <= MAX_LINES and all(_LINE.fullmatch(each) and not _shadows(each) for each in lines)
+    return len(lines) <= MAX_LINES and all(_LINE.fullmatch(line) and not _shadows(line) for line in lines)
 
 
 _IMPORT = lazy_re.compile(r"^import\b", re.MULTILINE)

@@ -34,4 +34,4 @@ def named(program: ProgramRun) -> Iterator[str]:
 
 def taken_in(texts: Iterable[str]) -> list[str]:
     """The files that statements name."""
-    return [found[1] for text in texts for found in islice(_TAKEN_IN.finditer(text), MAX_FILES)]
+    return [match[1] for text in texts for match in islice(_TAKEN_IN.finditer(text), MAX_FILES)]

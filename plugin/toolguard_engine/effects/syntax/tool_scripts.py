@@ -15,13 +15,13 @@ OfLine = Callable[[str], str]
 
 def _by_line(text: str, of_line: OfLine) -> Lines:
     """The commands of lines, each of which stands for at most one."""
-    found: Lines = []
+    lines: Lines = []
     at = 1
     for line in text.split("\n"):
         if command := of_line(line.strip()):
-            found.append((at, command))
+            lines.append((at, command))
         at += len(line) + 1
-    return found
+    return lines
 
 
 _VIM_CODE = lazy_re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl|tcl)\s{1,4}(.*)", re.DOTALL)
@@ -83,9 +83,9 @@ def vim(text: str) -> Lines:
         return vim_command(line)
 
     blocks = [
-        each
+        block
         for name, program in _VIM_LANGUAGES.items()
-        for each in _blocks(text, rf"{name}\w{{0,6}}\s{{0,4}}<<.{{0,20}}", "EOF", program)
+        for block in _blocks(text, rf"{name}\w{{0,6}}\s{{0,4}}<<.{{0,20}}", "EOF", program)
     ]
     return _by_line(text, of_line) + blocks
 
@@ -110,14 +110,14 @@ def gdb(text: str) -> Lines:
 
 
 def _blocks(text: str, begin: str, end: str, program: str) -> Lines:
-    found: Lines = []
+    lines: Lines = []
     stop = 0
     for block in re.finditer(rf"^[ \t]{{0,9}}{begin}[ \t]{{0,9}}$", text, re.MULTILINE):
         if block.start() >= stop:
             stop = text.find(f"\n{end}", block.end())
             stop = stop if stop >= 0 else len(text)
-            found.append((block.end() + 2, f"{program} {quote(text[block.end() + 1 : stop])}"))
-    return found
+            lines.append((block.end() + 2, f"{program} {quote(text[block.end() + 1 : stop])}"))
+    return lines
 
 
 _ED = lazy_re.compile(r"(?:\S{0,40}[rweE]\s{1,4})?!(.+)")
@@ -149,9 +149,11 @@ _SED_REPLACES = lazy_re.compile(
 
 
 def sed(text: str) -> Lines:
-    found = [(each.start(1) + 1, each[1]) for each in _SED_RUNS.finditer(text)]
-    replaced = (each for each in _SED_REPLACES.finditer(text) if each[2].strip("&\\0123456789 "))
-    return found + [(each.start(2) + 1, each[2].replace(f"\\{each[1]}", each[1]).replace("\\n", "\n")) for each in replaced]
+    lines = [(match.start(1) + 1, match[1]) for match in _SED_RUNS.finditer(text)]
+    replaced = (match for match in _SED_REPLACES.finditer(text) if match[2].strip("&\\0123456789 "))
+    return lines + [
+        (match.start(2) + 1, match[2].replace(f"\\{match[1]}", match[1]).replace("\\n", "\n")) for match in replaced
+    ]
 
 
 _TMUX_DEFAULT = lazy_re.compile(r"set(?:-option)?\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}default-(?:command|shell)\s{1,4}(.+)")
@@ -211,16 +213,16 @@ def ssh(text: str) -> Lines:
 
 def npmrc(text: str) -> Lines:
     """Settings of npm that name programs, or files for each of Node's processes."""
-    found: Lines = []
+    lines: Lines = []
     for at, (_, key), given in _settings(text):
         value = given.strip("\"'")
         if key in ("script-shell", "shell", "git", "editor", "viewer", "browser"):
-            found.append((at, value))
+            lines.append((at, value))
         elif key == "node-options":
-            found.append((at, f"node {value} -e 0"))
+            lines.append((at, f"node {value} -e 0"))
         elif key in ("init-module", "onload-script", "globalconfig"):
-            found.append((at, f"node {quote(value)}"))
-    return found
+            lines.append((at, f"node {quote(value)}"))
+    return lines
 
 
 def _settings(text: str) -> Iterator[tuple[int, tuple[str, str], str]]:
@@ -279,9 +281,9 @@ def git_setting(key: str, value: str, folder: str = ".") -> str:
 
 def git_aliases(text: str) -> dict[str, tuple[int, str]]:
     """The aliases of a configuration, each with its position and the command that it stands for."""
-    found: dict[str, tuple[int, str]] = {}
+    aliases: dict[str, tuple[int, str]] = {}
     for value in configured_values.of_ini(text.replace("\n\t", "\n").replace("\n ", "\n")):
         if value.keys[0].lower() == "alias":
             command = re.sub(r'\\(["\\])', r"\1", value.text.strip().removeprefix('"').removesuffix('"'))
-            found[value.keys[-1]] = (value.at, command[1:] if command[:1] == "!" else f"git {command}")
-    return found
+            aliases[value.keys[-1]] = (value.at, command[1:] if command[:1] == "!" else f"git {command}")
+    return aliases

@@ -57,10 +57,10 @@ def as_powershell(command: str) -> str:
     is called (`& "x"`), paths of Windows, or folders such as `%APPDATA%\\x`, which `cmd` fills in: its commands have the
     same names in PowerShell. A POSIX shell has none of these, so it costs nothing to read them as well.
     """
-    found, count = _VARIABLE.subn(r"$env:\1", command) if "%" in command else (command, 0)
-    if program := _PROGRAM.match(found):
-        return f"& cmd{found[program.end() :]}" if program["shell"] else f"& {found}"
-    return found if count or _OTHERS.search(command) or _begins(_unescaped(command)) else ""
+    replaced, count = _VARIABLE.subn(r"$env:\1", command) if "%" in command else (command, 0)
+    if program := _PROGRAM.match(replaced):
+        return f"& cmd{replaced[program.end() :]}" if program["shell"] else f"& {replaced}"
+    return replaced if count or _OTHERS.search(command) or _begins(_unescaped(command)) else ""
 
 
 def plain(code: str) -> str:

@@ -113,7 +113,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _sent(params: dict[str, Any]) -> str:
-    codes = [found for code in _texts(params.get("hex")) if (found := _HEX.fullmatch(code.strip().lower()))]
+    codes = [match for code in _texts(params.get("hex")) if (match := _HEX.fullmatch(code.strip().lower()))]
     data = bytes(int(code[1], 16) for code in codes).decode("utf-8", "surrogateescape")
     return _text(params.get("literal")) + data + "".join(map(_key, _texts(params.get("keys"))))
 
@@ -153,9 +153,9 @@ def lines(typed: str, *, terminal: bool) -> Typed:
     if not typed.isascii():
         typed = _HALVES.sub("\ufffd", typed).encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
     editor = _Editor(typed, terminal=terminal)
-    found = tuple(editor.lines())
+    rows = tuple(editor.lines())
     rest = editor.before + typed[editor.begun :]
-    return Typed(found, rest if len(rest) <= MAX_TYPED else CUT)
+    return Typed(rows, rest if len(rest) <= MAX_TYPED else CUT)
 
 
 class _Editor:
@@ -212,8 +212,8 @@ class _Editor:
         return line
 
     def _escape(self, at: int) -> int:
-        found = _ESCAPE.match(self._typed, at)
-        end = found.end() if found else at + 1
+        match = _ESCAPE.match(self._typed, at)
+        end = match.end() if match else at + 1
         keys = self._typed[at:end]
         if keys == PASTE and self._terminal:
             self._pasting = True
@@ -236,7 +236,7 @@ class _Editor:
             self._text = self._text[:-1]
         elif key == "\x15":
             self._text = ""
-        elif key == "\x17" and (found := _LAST_WORD.search(self._text)):
-            self._text = self._text[: found.start()]
+        elif key == "\x17" and (match := _LAST_WORD.search(self._text)):
+            self._text = self._text[: match.start()]
         else:
             self._sure = False

@@ -158,12 +158,12 @@ def after_text(process: RunningProgram, text: str, *, keep: bool = True, perhaps
     return replace(process, readers=_bounded(list(dict.fromkeys((*after, *unread, *new)))), shared=shared)
 
 
-def _bounded(found: list[Reader]) -> tuple[Reader, ...]:
+def _bounded(readers: list[Reader]) -> tuple[Reader, ...]:
     """At most `MAX_READERS`. If one program has too many states, its folder and variables become unknown."""
-    if len(found) <= MAX_READERS:
-        return tuple(found)
+    if len(readers) <= MAX_READERS:
+        return tuple(readers)
     merged: dict[tuple[str, tuple[str, ...]], Reader] = {}
-    for reader in found:
+    for reader in readers:
         key = reader.language, reader.outer
         unknown = Shell(
             cwd="\0",
@@ -182,10 +182,10 @@ def _parts(lines: tuple[key_presses.InputLine, ...]) -> Iterator[tuple[str, list
     for line in lines:
         part.append(line)
         if line.ended == "interrupt":
-            yield "\n".join(each.text for each in part[:-1]), part
+            yield "\n".join(row.text for row in part[:-1]), part
             part = []
     if part:
-        yield "\n".join(each.text for each in part), part
+        yield "\n".join(row.text for row in part), part
 
 
 def _doubts(process: RunningProgram, text: str, lines: list[key_presses.InputLine]) -> Iterator[str]:
@@ -227,30 +227,30 @@ class _Tracked:
 
     def forget_lost(self, call: Call) -> None:
         """Writes of an older message get no result any more, so whether they arrived is unknown."""
-        lost = [each for each in self.unconfirmed if each.place[:1] == (call.session,) and each.place != _place(call)]
+        lost = [write for write in self.unconfirmed if write.place[:1] == (call.session,) and write.place != _place(call)]
         if lost:
-            self.unconfirmed = [each for each in self.unconfirmed if each not in lost]
+            self.unconfirmed = [write for write in self.unconfirmed if write not in lost]
             self.process = replace(self.process, pending=key_presses.CUT)
 
     def under_way(self, call: Call) -> _Write | None:
         """The unconfirmed write of this very call."""
-        own = (each for each in self.unconfirmed if each.call == call.call_id and each.place[0] == call.session)
-        return next((each for each in own if each.arrived is None), None) if call.call_id else None
+        own = (write for write in self.unconfirmed if write.call == call.call_id and write.place[0] == call.session)
+        return next((write for write in own if write.arrived is None), None) if call.call_id else None
 
     def possible(self) -> list[RunningProgram] | None:
         """The possible states, from all unconfirmed writes to none of them; None if there are too many combinations."""
-        alone = [each for each in self.unconfirmed if each.alone]
-        if len(alone) > MAX_UNCONFIRMED or sum(len(each.typed) for each in self.unconfirmed) << len(alone) > MAX_COMBINED:
+        alone = [write for write in self.unconfirmed if write.alone]
+        if len(alone) > MAX_UNCONFIRMED or sum(len(write.typed) for write in self.unconfirmed) << len(alone) > MAX_COMBINED:
             return None
-        found = []
+        programs = []
         for choice in product((True, False), repeat=len(alone)) if self.unconfirmed else ():
-            left = {id(each) for each, arrives in zip(alone, choice, strict=True) if not arrives}
+            left = {id(write) for write, arrives in zip(alone, choice, strict=True) if not arrives}
             process = self.process
-            for each in self.unconfirmed:
-                if id(each) not in left:
-                    process = advanced(process, each.typed, keep=each.keep)
-            found.append(process)
-        return list(dict.fromkeys((*found, self.process)))
+            for unsure in self.unconfirmed:
+                if id(unsure) not in left:
+                    process = advanced(process, unsure.typed, keep=unsure.keep)
+            programs.append(process)
+        return list(dict.fromkeys((*programs, self.process)))
 
     def settle(self) -> None:
         """Applies confirmed writes in the order in which they were allowed."""
@@ -270,7 +270,7 @@ class Processes:
         """An `exec` continues in the background under this id."""
         if not name or len(name) > MAX_ID or not isinstance(call.params, dict):
             return
-        command, workdir, env = (call.params.get(each) for each in ("command", "workdir", "env"))
+        command, workdir, env = (call.params.get(param) for param in ("command", "workdir", "env"))
         text = command if isinstance(command, str) else ""
         given = tuple((str(key), str(value)) for key, value in env.items()) if isinstance(env, dict) else ()
         folder = workdir if isinstance(workdir, str) else ""
@@ -285,11 +285,11 @@ class Processes:
         if known and (own := known.under_way(call)):
             return _with(call, own.shown)
         process = self._possible(call, known)[0]
-        found = entry(process, key_presses.arriving(params))
-        text = found.shown if found else ""
+        typed = entry(process, key_presses.arriving(params))
+        text = typed.shown if typed else ""
         depends = len(process.readers) > 1 or any(reader.before for reader in process.readers)
-        before = f" [after {_digest(process)}]" if depends and found else ""
-        pending = _visible(process.pending) if not found or found.doubt else ""
+        before = f" [after {_digest(process)}]" if depends and typed else ""
+        pending = _visible(process.pending) if not typed or typed.doubt else ""
         shown = f"{pending}{' + ' if pending and text else ''}{text}{before}"
         return _with(call, {**params, ENTERS: shown} if shown else params)
 
@@ -303,7 +303,7 @@ class Processes:
         if known and (states is None or (len(states) > 1 and len(states) * len(typed) > MAX_COMBINED)):
             crowded = replace(known.process, pending="")
             return [(crowded, TypedEntry(doubt=CROWDED))] if key_presses.lines(typed, terminal=True).lines else []
-        return [(each, found) for each in self._possible(call, known) if (found := entry(each, typed))]
+        return [(program, typed_entry) for program in self._possible(call, known) if (typed_entry := entry(program, typed))]
 
     def sent(self, call: Call, *, keep: bool) -> None:
         """A write was allowed: it arrives unless something else stops it. `keep`: see `Reader.after`."""

@@ -71,13 +71,13 @@ def message_effects(params: Params, where: Where) -> Acts:
 
 def content_flags(params: Params, addressed: str, many: bool) -> set[str]:  # noqa: FBT001 - a value, not an option
     """Flags for the content and the recipients of a message."""
-    found = {addressed, "broadcast" if many else ""}
+    flags = {addressed, "broadcast" if many else ""}
     for text in all_texts(params, _BODIES):
         if _KEY.search(text, 0, MAX_TEXT):
-            found.add("secret")
+            flags.add("secret")
         if "@" in text or "<!" in text:
-            found |= {"broadcast"} if _EVERYBODY.search(text, 0, MAX_TEXT) else set()
-    return found
+            flags |= {"broadcast"} if _EVERYBODY.search(text, 0, MAX_TEXT) else set()
+    return flags
 
 
 def _attachments(params: Params) -> Iterator[str]:

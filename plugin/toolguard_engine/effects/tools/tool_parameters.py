@@ -111,8 +111,8 @@ def meaning(tool: str, params: Params) -> NameMeaning:
 
 
 def _short(params: Params, keys: frozenset[str]) -> list[str]:
-    found = (params[key] for key in islice(params, MAX_ITEMS) if key in keys)
-    return [value for value in found if isinstance(value, str) and _WORD.fullmatch(value) and value not in _REQUESTS]
+    values = (params[key] for key in islice(params, MAX_ITEMS) if key in keys)
+    return [value for value in values if isinstance(value, str) and _WORD.fullmatch(value) and value not in _REQUESTS]
 
 
 def flags(name: NameMeaning, params: Params) -> Iterator[str]:
@@ -242,7 +242,7 @@ def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
         return True
     short = [(key, value) for key, value in _members(params, 0) if isinstance(value, str | bool)]
     about = name.words.union(*(_parts(value) for _, value in short if isinstance(value, str)))
-    if not about.isdisjoint(_ENTRANCE) and any(_opens(*each) for each in short):
+    if not about.isdisjoint(_ENTRANCE) and any(_opens(*option) for option in short):
         return True
     invites = not name.words.isdisjoint(_INVITES)
     return invites and any(

@@ -126,19 +126,19 @@ def _edits(params: Params, where: Where) -> Acts:
     """The files of an edit, wherever this version of the tool puts them."""
     inner = params.get("edits") or params.get("files")
     more = [item for item in inner[:MAX_ITEMS] if isinstance(item, dict)] if isinstance(inner, list) else []
-    found = dict.fromkeys(path for part in (params, *more) for path in all_texts(part, _FILE_PATHS))
+    paths = dict.fromkeys(path for part in (params, *more) for path in all_texts(part, _FILE_PATHS))
     content = params.get("content")
     kind = "empty" if isinstance(content, str) and not content.strip() else "write"
-    return tuple(file_effect(kind, path, where) for path in found)
+    return tuple(file_effect(kind, path, where) for path in paths)
 
 
 def _patch(params: Params, where: Where) -> Acts:
-    found = [file_effect("write", path, where) for path in all_texts(params, _FILE_PATHS)]
+    acts = [file_effect("write", path, where) for path in all_texts(params, _FILE_PATHS)]
     for number, (verb, path) in enumerate(_PATCHED.findall(first_text(params, "input", "patch"))):
         if number == MAX_PATHS:
-            return (*found, Effect("write", "more files", "unknown"))
-        found.append(file_effect("write", path.strip(), where, DELETES if verb == "Delete File" else NONE))
-    return tuple(found)
+            return (*acts, Effect("write", "more files", "unknown"))
+        acts.append(file_effect("write", path.strip(), where, DELETES if verb == "Delete File" else NONE))
+    return tuple(acts)
 
 
 def _web(params: Params, where: Where) -> Acts:
@@ -166,16 +166,16 @@ def _browser(params: Params, where: Where, depth: int = 0) -> Acts:
     action = word(params, "action")
     kind = word(params, "kind") if action in ("", "act") else ""
     done = kind or action
-    found = list(_web(params, where)) if action in ("open", "navigate", "goto", "start") or done == "navigate" else []
+    acts = list(_web(params, where)) if action in ("open", "navigate", "goto", "start") or done == "navigate" else []
     if done in _BROWSER_ACTIONS:
-        found.append(Effect("act", done, "remote", _browser_flags(done)))
+        acts.append(Effect("act", done, "remote", _browser_flags(done)))
     if done == "upload":
-        found += [file_effect("read", path, where, ATTACHED) for path in all_texts(params, ("paths", "path"))]
+        acts += [file_effect("read", path, where, ATTACHED) for path in all_texts(params, ("paths", "path"))]
     inner = [params.get("request"), *(actions[:MAX_ITEMS] if isinstance(actions := params.get("actions"), list) else ())]
     for request in inner if depth < MAX_DEPTH else ():
         if isinstance(request, dict):
-            found += _browser(request, where, depth + 1)
-    return tuple(found)
+            acts += _browser(request, where, depth + 1)
+    return tuple(acts)
 
 
 def _nothing(_: Params, __: Where) -> Acts:

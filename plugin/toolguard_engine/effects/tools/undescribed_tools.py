@@ -37,18 +37,18 @@ _REPORTED = frozenset(["destroy", "take-away", "let-in", "pay", "send", "publish
 
 def undescribed_effects(tool: str, params: Params, where: Where) -> Acts:
     name = tool_parameters.meaning(tool, params)
-    found = _paths_of(name, params, where)
+    effects = _paths_of(name, params, where)
     flags: set[str] = {name.action} if name.action in _REPORTED else set()
     flags.update(tool_parameters.flags(name, params))
     statements = tuple(key for key in _STATEMENTS if key in params and tool_parameters.asks_database(name, key))
     if any(_is_destructive(text) or graphql_requests.takes_away(text) for text in all_texts(params, statements)):
         flags |= {"statement", "destroys"}
     if not flags:
-        return found
-    flags |= {flag for flag, on in (("small", name.small), ("many", name.many), ("local", bool(found))) if on}
+        return effects
+    flags |= {flag for flag, on in (("small", name.small), ("many", name.many), ("local", bool(effects))) if on}
     if name.action in ("send", "publish"):
         flags |= content_flags(params, "", are_many(tuple(all_texts(params, (*TARGETS, "cc", "bcc"))))) - {""}
-    return (Effect("mcp", tool[:MAX_TEXT], "", frozenset(flags)), *found)
+    return (Effect("mcp", tool[:MAX_TEXT], "", frozenset(flags)), *effects)
 
 
 def _paths_of(name: NameMeaning, params: Params, where: Where) -> Acts:

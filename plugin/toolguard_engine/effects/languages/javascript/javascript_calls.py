@@ -195,10 +195,10 @@ def _timer(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def _repeated(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """A script that starts itself again and again."""
     before = len(run.deeds)
-    found = _timer(run, args, base)
+    result = _timer(run, args, base)
     if any(not _OWN_NAMES.isdisjoint(deed.argv[:2]) for deed in run.deeds[before:]):
         run.add(deeds.run(("fork-bomb",)))
-    return found
+    return result
 
 
 _OWN_NAMES = frozenset({"./script.js"})

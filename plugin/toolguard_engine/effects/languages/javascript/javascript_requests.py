@@ -30,8 +30,8 @@ def _url(value: Value) -> Value:
     """The address in an argument that is a text or options of a request."""
     for one in choices(value):
         if isinstance(one, dict):
-            if found := next((one[key] for key in ("url", "uri", "href") if key in one), None):
-                return _below(next((one[key] for key in _ROOTS if key in one), ""), found)
+            if address := next((one[key] for key in ("url", "uri", "href") if key in one), None):
+                return _below(next((one[key] for key in _ROOTS if key in one), ""), address)
             host = next((text(one[key]) for key in ("hostname", "host") if key in one), "")
             path = one.get("path", "")
             return folding.joined(["https://", host, path]) if host else NOTHING
@@ -82,8 +82,8 @@ def _root(args: list[Value]) -> Value:
 
 def _below(root: Value, path: Value) -> Value:
     """The address of a path below the one that a client has."""
-    found, start = text(path), "".join(texts(root)[:1])
-    return path if "://" in found[:16] or not start else f"{start.rstrip('/')}/{found.lstrip('/')}"
+    file, start = text(path), "".join(texts(root)[:1])
+    return path if "://" in file[:16] or not start else f"{start.rstrip('/')}/{file.lstrip('/')}"
 
 
 def client(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -177,11 +177,13 @@ def mailed(run: ScriptRun, args: list[Value], base: Value) -> Value:
     attached = calls.option(args, "attachments")
     parts = attached if isinstance(attached, list) else [attached]
     paths = [path for part in parts[:MAX_ATTACHED] for path in texts(calls.option([part], "path") or [])]
-    found = Unknown(sources=(*sources(*args), *(f"file:{path}" for path in paths)))
+    unknown = Unknown(sources=(*sources(*args), *(f"file:{path}" for path in paths)))
     mailers = choices(base) if base is not None else ()
-    server = ("local",) if mailers and all(isinstance(each, Unknown) and each.text == "local" for each in mailers) else ()
+    server = (
+        ("local",) if mailers and all(isinstance(mailer, Unknown) and mailer.text == "local" for mailer in mailers) else ()
+    )
     shown = ", ".join(people).replace(UNKNOWN, "?")
-    run.add(deeds.mail(shown or "an address in the code", feed(found), server=server))
+    run.add(deeds.mail(shown or "an address in the code", feed(unknown), server=server))
     return NOTHING
 
 

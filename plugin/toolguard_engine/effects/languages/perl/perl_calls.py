@@ -41,14 +41,16 @@ from toolguard_engine.effects.languages.script_run import (
 
 def _downloaded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`getstore(url, path)`."""
-    found = fetched(run, args, base)
-    run.add(*(deeds.write(path, feed(found)) for path in texts(argument_at(args, 1))))
-    return found
+    result = fetched(run, args, base)
+    run.add(*(deeds.write(path, feed(result)) for path in texts(argument_at(args, 1))))
+    return result
 
 
 def _filtered(run: ScriptRun, args: list[Value], base: Value) -> Value:
     mapped_by_name(run, args, base)
-    return [each for arg in args if not isinstance(arg, Routine) for each in (arg if isinstance(arg, list) else [arg])]
+    return [
+        arg_part for arg in args if not isinstance(arg, Routine) for arg_part in (arg if isinstance(arg, list) else [arg])
+    ]
 
 
 _MODE = lazy_re.compile(r"\s*(\+?[<>]{1,2}|\|)?\s*(.*?)\s*(\|?)\s*\Z", re.DOTALL)

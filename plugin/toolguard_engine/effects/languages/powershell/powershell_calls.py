@@ -120,7 +120,7 @@ def _run(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def _web(run: ScriptRun, args: list[Value], base: Value) -> Value:
     body = calls.option(args, "body") or calls.option(args, "infile") or calls.option(args, "form")
     if (path := calls.option(args, "infile")) is not None:
-        body = Unknown(sources=tuple(f"file:{each}" for each in texts(path)))
+        body = Unknown(sources=tuple(f"file:{piece}" for piece in texts(path)))
     method = calls.option(args, "method")
     if body is None and PIPED in run.names and method is not None:
         body = run.names[PIPED]
@@ -154,9 +154,9 @@ def _upload_file(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def _decoded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """Base64, of text in UTF-8 or UTF-16."""
-    found = folding.decoded("base64", argument_at(args, 0))
-    wide = isinstance(found, str) and "\0" in found
-    return sourced(found.replace("\0", ""), (*sources(found), DECODED)) if wide else found
+    bytes_of = folding.decoded("base64", argument_at(args, 0))
+    wide = isinstance(bytes_of, str) and "\0" in bytes_of
+    return sourced(bytes_of.replace("\0", ""), (*sources(bytes_of), DECODED)) if wide else bytes_of
 
 
 def _each(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -187,12 +187,12 @@ def _started(run: ScriptRun, args: list[Value], base: Value) -> Value:
     words = [arg for arg in args if not isinstance(arg, dict)]
     file = calls.option(args, "filepath")
     more = rest.split() if isinstance(rest, str) else rest if isinstance(rest, list) else []
-    found = [*([file] if file is not None else []), *words, *more]
-    if found and isinstance(found[0], str) and _HERE.fullmatch(found[0]):
-        found[0] = f"./{found[0]}"
+    argv = [*([file] if file is not None else []), *words, *more]
+    if argv and isinstance(argv[0], str) and _HERE.fullmatch(argv[0]):
+        argv[0] = f"./{argv[0]}"
     if text(calls.option(args, "verb")).lower() == "runas":
-        found = ["sudo", *found]
-    return calls.program(run, found, base)
+        argv = ["sudo", *argv]
+    return calls.program(run, argv, base)
 
 
 def unknown_command(run: ScriptRun, name: str, words: list[Value]) -> Value:

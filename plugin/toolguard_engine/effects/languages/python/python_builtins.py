@@ -36,7 +36,7 @@ def _variable(_: PythonCalling, given: Arguments) -> Value:
 
 def _text_of(_: PythonCalling, given: Arguments) -> Value:
     value = given.at(0)
-    return "" if value is None else either([sourced(each, sources(value)) for each in texts(value)])
+    return "" if value is None else either([sourced(piece, sources(value)) for piece in texts(value)])
 
 
 def _same(_: PythonCalling, given: Arguments) -> Value:
@@ -66,15 +66,15 @@ def _split_end(_: PythonCalling, given: Arguments) -> Value:
 
 def _expanded(_: PythonCalling, given: Arguments) -> Value:
     return either(
-        [sourced(_VARIABLE.sub(_filled, each), sources(given.at(0))) for each in given.texts(0, "path")] or [NOTHING]
+        [sourced(_VARIABLE.sub(_filled, piece), sources(given.at(0))) for piece in given.texts(0, "path")] or [NOTHING]
     )
 
 
 _VARIABLE = lazy_re.compile(r"\$\{?(\w{1,60})\}?|%(\w{1,60})%")
 
 
-def _filled(found: re.Match[str]) -> str:
-    return text(environment(found[1] or found[2]))
+def _filled(match: re.Match[str]) -> str:
+    return text(environment(match[1] or match[2]))
 
 
 def _json(code: PythonCalling, given: Arguments) -> Value:
@@ -95,7 +95,7 @@ def _bytes(code: PythonCalling, given: Arguments) -> Value:
         if value > _HUGE:
             code.add(deeds.other("load", "uses up all memory"))
         return NOTHING
-    if isinstance(value, list | tuple) and value and all(isinstance(each, int) and 0 <= each < _BYTE for each in value):
+    if isinstance(value, list | tuple) and value and all(isinstance(byte, int) and 0 <= byte < _BYTE for byte in value):
         return sourced(bytes(value).decode("utf-8", "replace"), (DECODED,))
     return b"" if value is None else value
 
@@ -106,7 +106,7 @@ def _range(_: PythonCalling, given: Arguments) -> Value:
 
 
 def _zipped(_: PythonCalling, given: Arguments) -> Value:
-    parts = [items(each) for each in given.args]
+    parts = [items(argument) for argument in given.args]
     return [tuple(row) for row in zip(*parts, strict=False)][:MAX_ITEMS] if parts and all(parts) else NOTHING
 
 

@@ -133,9 +133,9 @@ class PythonCalling(ABC):
 
     def built(self, value: Value) -> Value:
         """A value that was made just now, paid for."""
-        for each in choices(value):
-            if isinstance(each, str | bytes) and len(each) >= BUILT:
-                self.spend(steps_to_build(len(each)))
+        for choice in choices(value):
+            if isinstance(choice, str | bytes) and len(choice) >= BUILT:
+                self.spend(steps_to_build(len(choice)))
         return value
 
     @abstractmethod
@@ -152,10 +152,10 @@ class PythonCalling(ABC):
             if name in names:
                 return names[name]
         for module in self._stars:
-            if (found := self.libraries.named(f"{module}.{name}")) is not None:
-                return found
-        found = self.libraries.constant(name)
-        return Library(name) if found is None else found
+            if (value := self.libraries.named(f"{module}.{name}")) is not None:
+                return value
+        value = self.libraries.constant(name)
+        return Library(name) if value is None else value
 
     def member(self, base: Value, name: str) -> Value:
         if isinstance(base, Library):
@@ -167,13 +167,13 @@ class PythonCalling(ABC):
         if isinstance(base, Function) and name in base.names and isinstance(base.node, ast.ClassDef):
             return base.names[name]
         if isinstance(base, Either):
-            return either(self.member(each, name) for each in base.values)
-        found = self.libraries.method(self, base, f".{name}", Arguments())
-        if found is None and isinstance(base, Unknown):
+            return either(self.member(option, name) for option in base.values)
+        method = self.libraries.method(self, base, f".{name}", Arguments())
+        if method is None and isinstance(base, Unknown):
             return Unknown(f"{base.kind}.{name}" if base.kind else "", base.sources, base.text, base.mode)
-        if found is None and isinstance(base, str) and name in _PATH_METHODS:
+        if method is None and isinstance(base, str) and name in _PATH_METHODS:
             return Unknown(f"{_BOUND}{name}", sources(base), base)
-        return NOTHING if found is None else found
+        return NOTHING if method is None else method
 
     def call_(self, node: ast.Call) -> Value:
         given = Arguments()
@@ -197,33 +197,33 @@ class PythonCalling(ABC):
 
     def method(self, base: Value, name: str, given: Arguments, node: ast.expr | None = None) -> Value:
         if isinstance(base, Either):
-            return either([self.method(each, name, given, node) for each in base.values])
+            return either([self.method(option, name, given, node) for option in base.values])
         if isinstance(base, Library):
             return self.apply(self.member(base, name), given, node)
         if isinstance(base, Instance | Function):
-            found = self.member(base, name)
-            if isinstance(found, Function) and isinstance(base, Instance) and name not in base.names:
-                return self.invoke(found, Arguments([base, *given.args], given.named))
-            return self.apply(found, given, node)
-        found = self.libraries.method(self, base, name, given)
-        if found is not None:
-            return found
+            function = self.member(base, name)
+            if isinstance(function, Function) and isinstance(base, Instance) and name not in base.names:
+                return self.invoke(function, Arguments([base, *given.args], given.named))
+            return self.apply(function, given, node)
+        function = self.libraries.method(self, base, name, given)
+        if function is not None:
+            return function
         kind = f"{base.kind}.{name}" if isinstance(base, Unknown) and base.kind else name
         return self._unknown(kind, given, node, sources(base))
 
     def apply(self, callee: Value, given: Arguments, node: ast.expr | None = None) -> Value:
         """Calls a value."""
         if isinstance(callee, Either):
-            return either([self.apply(each, given, node) for each in callee.values])
+            return either([self.apply(option, given, node) for option in callee.values])
         if isinstance(callee, Function):
             return self.invoke(callee, given)
         if isinstance(callee, Unknown) and callee.kind.startswith(_BOUND):
             return self.method(callee.text, callee.kind.removeprefix(_BOUND), given, node)
         name = callee.name if isinstance(callee, Library) else callee.kind if isinstance(callee, Unknown) else ""
         if name:
-            found = self.libraries.call(self, name, given)
-            if found is not None:
-                return found
+            result = self.libraries.call(self, name, given)
+            if result is not None:
+                return result
         return self._unknown(name, given, node, sources(callee))
 
     def _unknown(self, name: str, given: Arguments, node: ast.expr | None, own: Sources) -> Value:
@@ -238,7 +238,7 @@ class PythonCalling(ABC):
             self.state["node"] = node
             self.libraries.other(self, name, given)
         read = [f"file:{path}" for path in self.libraries.reads(name, given)]
-        return Unknown(name, (*own, *read, *(each for each in sources(*given.all) if each not in own)))
+        return Unknown(name, (*own, *read, *(source for source in sources(*given.all) if source not in own)))
 
     def invoke(self, function: Function, given: Arguments, *, whole: bool = True) -> Value:
         """Calls a function of the code. `whole`: its arguments are known to be all."""
@@ -265,8 +265,8 @@ class PythonCalling(ABC):
             if isinstance(node, ast.Lambda):
                 return self.value(node.body)
             self.block(node.body)
-            found = self._returned[-1]
-            return either(found) if found else None
+            result = self._returned[-1]
+            return either(result) if result else None
         finally:
             self._scopes = scopes
             self._calling.pop()
@@ -278,24 +278,26 @@ class PythonCalling(ABC):
         node = function.args
         names = [arg.arg for arg in (*node.posonlyargs, *node.args)]
         fixtures = _FIXTURES if is_called_by_pytest(function) else {}
-        found: dict[str, Value] = {name: fixtures.get(name, NOTHING) for name in names}
-        found.update((arg.arg, NOTHING) for arg in node.kwonlyargs)
+        values: dict[str, Value] = {name: fixtures.get(name, NOTHING) for name in names}
+        values.update((arg.arg, NOTHING) for arg in node.kwonlyargs)
         for name, default in zip(reversed(names), reversed(node.defaults), strict=False):
-            found[name] = self.value(default)
+            values[name] = self.value(default)
         for arg, default_ in zip(node.kwonlyargs, node.kw_defaults, strict=False):
             if default_ is not None:
-                found[arg.arg] = self.value(default_)
-        found.update(zip(names, given.args, strict=False))
-        found.update({name: value for name, value in given.named.items() if name in found})
+                values[arg.arg] = self.value(default_)
+        values.update(zip(names, given.args, strict=False))
+        values.update({name: value for name, value in given.named.items() if name in values})
         if node.vararg:
-            found[node.vararg.arg] = given.args[len(names) :] if whole else [NOTHING]
+            values[node.vararg.arg] = given.args[len(names) :] if whole else [NOTHING]
         if node.kwarg:
-            found[node.kwarg.arg] = {name: value for name, value in given.named.items() if name not in found}
-        return found
+            values[node.kwarg.arg] = {name: value for name, value in given.named.items() if name not in values}
+        return values
 
 
 def _fields(node: ast.ClassDef, given: Arguments) -> dict[str, Value]:
     """The fields of a data class, a named tuple or a model, by the arguments that it is created with."""
-    names = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]
+    names = [
+        field.target.id for field in node.body if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+    ]
     by_name = {name: value for name, value in given.named.items() if name in names}
     return {**dict(zip(names, given.args, strict=False)), **by_name}

@@ -30,19 +30,19 @@ def inside(code: PythonCalling, names: tuple[str, ...], *values: Value) -> list[
     """
     queue = [one for value in values for one in choices(value) if isinstance(one, dict | list | tuple)]
     seen = {id(one) for one in queue}
-    found: list[tuple[str, Value]] = []
+    members: list[tuple[str, Value]] = []
     for done, one in enumerate(queue):  # grows meanwhile
         if done >= MAX_PARTS:
             break
         code.spend(1)
         if isinstance(one, dict):
-            found += [(name, part) for name in names if name in one for part in choices(one[name])]
-        parts = (part for each in (one.values() if isinstance(one, dict) else one) for part in choices(each))
+            members += [(name, part) for name in names if name in one for part in choices(one[name])]
+        parts = (part for option in (one.values() if isinstance(one, dict) else one) for part in choices(option))
         for part in parts:
             if isinstance(part, dict | list | tuple) and id(part) not in seen:
                 seen.add(id(part))
                 queue.append(part)
-    return found
+    return members
 
 
 # --- Kubernetes -----------------------------------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ def _stopped(code: PythonCalling, given: Arguments) -> Value:
 
 
 def _created(code: PythonCalling, given: Arguments) -> Value:
-    found = inside(code, _HOST, *given.all)
-    if any(part is True or (isinstance(part, dict) and _is_host(part.get("path"))) for _, part in found):
+    hosts = inside(code, _HOST, *given.all)
+    if any(part is True or (isinstance(part, dict) and _is_host(part.get("path"))) for _, part in hosts):
         code.add(deeds.run(("kubectl", "run", "pod", "--image=image", "--privileged")))
     return NOTHING
 
@@ -106,10 +106,10 @@ def _container(code: PythonCalling, given: Arguments) -> Value:
         argv += [f"--volume={text(source)}:{_bind(where)}" for source, where in volumes.items()]
     for name, option in (("volumes", "--volume"), ("cap_add", "--cap-add"), ("security_opt", "--security-opt")):
         if isinstance(named.get(name), list | tuple):
-            argv += [f"{option}={text(each)}" for each in named[name]]
+            argv += [f"{option}={text(value)}" for value in named[name]]
     argv.append(given.text(0, "image") or "image")
     command = given.at(1, "command")
-    argv += [text(each) for each in items(command)] if isinstance(command, list | tuple) else text(command or "").split()
+    argv += [text(word) for word in items(command)] if isinstance(command, list | tuple) else text(command or "").split()
     code.add(deeds.run(argv))
     return Unknown(sources=("program:docker",))
 
@@ -173,11 +173,13 @@ def on_cloud(code: PythonCalling, value: Unknown, name: str, given: Arguments) -
         return NOTHING
     if not _CLOSED.fullmatch(name):
         return None
-    found = inside(code, (*_COUNTS, *_BLOCKS), given.named)
-    if any(each in _OPEN for each in given.named.items()) or any(part is False and key in _BLOCKS for key, part in found):
+    members = inside(code, (*_COUNTS, *_BLOCKS), given.named)
+    if any(member in _OPEN for member in given.named.items()) or any(
+        part is False and key in _BLOCKS for key, part in members
+    ):
         code.add(deeds.run(("aws", service, _OPENING)))
         return NOTHING
-    if any(type(part) is int and part == 0 and key in _COUNTS for key, part in found):
+    if any(type(part) is int and part == 0 and key in _COUNTS for key, part in members):
         code.add(deeds.run(("aws", service, command, "--desired-count=0")))
         return NOTHING
     return None
@@ -306,7 +308,7 @@ def without_secret(value: Unknown, name: str) -> Unknown | None:
     """A part of a secret's description, which does not show it; None for any other part."""
     if _CLUSTER not in value.sources or name not in _PLAIN:
         return None
-    return Unknown(value.kind, tuple(each for each in value.sources if each != _CLUSTER))
+    return Unknown(value.kind, tuple(source for source in value.sources if source != _CLUSTER))
 
 
 _SHOWS = frozenset({"print", "pprint", "pp", "echo", "sys.stdout.write"})
@@ -319,14 +321,14 @@ _SHOWN = {
 def shown(code: PythonCalling, name: str, given: Arguments) -> None:
     """Prints a secret that a service keeps."""
     if (name in _SHOWS or name.rpartition(".")[2] in _SHOWS) and "file" not in given.named:
-        code.add(*(deeds.run(_SHOWN[each]) for each in sources(*given.all) if each in _SHOWN))
+        code.add(*(deeds.run(_SHOWN[source]) for source in sources(*given.all) if source in _SHOWN))
 
 
 def posted(code: PythonCalling, name: str, given: Arguments) -> None:
     """A message to others. A reply goes to the chat of a message, which is an argument of a function."""
     to = given.at(0, "chat_id", "chat")
     to = (to.kind[-MAX_NAME:] or "chat") if isinstance(to, Unknown) else ""
-    code.add(*(deeds.method(each, "publish") for each in messages(f"{name[-MAX_NAME:]}({to}")))
+    code.add(*(deeds.method(message, "publish") for message in messages(f"{name[-MAX_NAME:]}({to}")))
 
 
 CALLS: dict[str, Act] = table(

@@ -61,8 +61,8 @@ def _read(code: str, _: str) -> CodeReading | None:
     steps = reader.steps + len(code) // _CHARACTERS
     read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
     paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
-    found = deeds.unverified(reader.deeds) if reader.state.get("any server") else reader.deeds
-    return CodeReading((*commands, *found), steps, whole, paths, reader.opaque)
+    deeds_read = deeds.unverified(reader.deeds) if reader.state.get("any server") else reader.deeds
+    return CodeReading((*commands, *deeds_read), steps, whole, paths, reader.opaque)
 
 
 _kept = kept_code.kept(_read)
@@ -72,13 +72,13 @@ def _follow(reader: PythonReader, tree: ast.Module) -> bool:
     """Reads the whole tree; False if it is too much, or something in it is not expected."""
 
     def inner(text: str) -> Value:
-        found = _parsed(text)
-        if found is None:
+        module = _parsed(text)
+        if module is None:
             return NOTHING
-        reader.state["any server"] = reader.state.get("any server") or _accepts_any(text, found)
+        reader.state["any server"] = reader.state.get("any server") or _accepts_any(text, module)
         reader.nested += 1
         try:
-            return reader.block(found.body)
+            return reader.block(module.body)
         finally:
             reader.nested -= 1
 
@@ -111,10 +111,10 @@ def _makes_unverified(node: ast.AST) -> bool:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), keywords=given):
             ways = _VERIFIES | {"ssl"} if name.endswith("Connector") else _VERIFIES if name[:1].isupper() else ()
             return any(
-                getattr(each.value, "value", None) == "CERT_NONE"
-                or (each.arg in ways and getattr(each.value, "value", None) is False)
-                for each in given
-                if each.arg == "cert_reqs" or each.arg in ways
+                getattr(keyword.value, "value", None) == "CERT_NONE"
+                or (keyword.arg in ways and getattr(keyword.value, "value", None) is False)
+                for keyword in given
+                if keyword.arg == "cert_reqs" or keyword.arg in ways
             )
     return False
 
@@ -124,7 +124,7 @@ def _without_magic(code: str, commands: list[Deed]) -> str:
     if cell := _CELL.fullmatch(code):
         commands.append(deeds.shell(cell[1]))
         return ""
-    commands += [deeds.shell(found[2]) for found in _COMMAND.finditer(code)]
+    commands += [deeds.shell(match[2]) for match in _COMMAND.finditer(code)]
     return _MAGIC.sub(r"\1pass", _COMMAND.sub(r"\1pass", code))
 
 
@@ -146,8 +146,8 @@ def _nested(code: str) -> bool:
 
 def _too_deep(code: str) -> bool:
     depth = 0
-    for found in _BRACKETS.finditer(code):
-        depth += 1 if found[0] in "([{" else -1
+    for match in _BRACKETS.finditer(code):
+        depth += 1 if match[0] in "([{" else -1
         if depth > MAX_BRACKETS:
             return True
     return _CHAINS.search(code) is not None

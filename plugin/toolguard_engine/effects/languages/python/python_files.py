@@ -45,16 +45,16 @@ def _on_two(make: Callable[[str, str], Deed]) -> Act:
 
 def open_file(code: PythonCalling, path: Value, mode: str) -> Value:
     """An open file. One that is opened for writing counts as emptied unless something is written to it."""
-    found = []
+    unknowns = []
     for name in texts(path):
         if set(mode) & set("wax+") and name != UNKNOWN:
             if "w" in mode:
                 code.state.setdefault("opened", {}).setdefault(name, False)
-            found.append(Unknown("file", (), name, mode))
+            unknowns.append(Unknown("file", (), name, mode))
         else:
             code.add(deeds.read(name))
-            found.append(Unknown("file", (*sources(path), f"file:{name}"), name, mode))
-    return either(found)
+            unknowns.append(Unknown("file", (*sources(path), f"file:{name}"), name, mode))
+    return either(unknowns)
 
 
 def _dumped(code: PythonCalling, given: Arguments) -> Value:
@@ -74,7 +74,7 @@ def written(code: PythonCalling, handle: Unknown, value: Value) -> None:
     code.state["opened"][path] = True
     if ENCRYPTED in sources(value):
         code.add(deeds.encrypt(path))
-    if "*" in path and "a" not in handle.mode and not any(each.startswith("file:") for each in sources(value)):
+    if "*" in path and "a" not in handle.mode and not any(source.startswith("file:") for source in sources(value)):
         code.add(deeds.empty(path))
     elif code.repeats:
         code.add(deeds.other("load", f"writes to {path} endlessly"))
@@ -152,7 +152,7 @@ def _walk(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - tab
 
 def _glob(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     root = given.text(5, "root_dir")
-    return [folding.path_join([root, each]) if root else each for each in given.texts(0, "pathname")] or NOTHING
+    return [folding.path_join([root, piece]) if root else piece for piece in given.texts(0, "pathname")] or NOTHING
 
 
 def _read_files(code: PythonCalling, given: Arguments) -> Value:

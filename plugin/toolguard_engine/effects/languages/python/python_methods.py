@@ -113,8 +113,8 @@ _PATH_METHODS: dict[str, Callable[[PythonCalling, str, Arguments], Value]] = {
     "open": lambda code, path, given: open_file(code, path, given.text(0, "mode") or "r"), "chmod": _permitted,
     "touch": _touched,
     "symlink_to": _linked, "hardlink_to": _linked, "iterdir": lambda _, path, __: [folding.path_join([path, "*"])],
-    "glob": lambda _, path, given: [folding.path_join([path, each]) for each in given.texts(0, "pattern")],
-    "rglob": lambda _, path, given: [folding.path_join([path, "**", each]) for each in given.texts(0, "pattern")],
+    "glob": lambda _, path, given: [folding.path_join([path, piece]) for piece in given.texts(0, "pattern")],
+    "rglob": lambda _, path, given: [folding.path_join([path, "**", piece]) for piece in given.texts(0, "pattern")],
     "walk": lambda _, path, __: [(folding.path_join([path, "**"]), ["*"], ["*"])],
     "joinpath": lambda _, path, given: folding.path_join([path, *given.args]),
     "with_name": lambda _, path, given: folding.with_name(path, given.at(0)),
@@ -145,8 +145,8 @@ def _on_dict(code: PythonCalling, value: dict[Value, Value], name: str, given: A
         return folding.item(value, key) if isinstance(key, str | int) and key in value else given.at(1)
     if name == "update" and isinstance(given.at(0), dict):
         value.update(given.at(0))
-    found = {"items": list(value.items()), "values": list(value.values()), "keys": list(value), "copy": dict(value)}
-    return found.get(name, Unknown(sources=sources(value)))
+    results = {"items": list(value.items()), "values": list(value.values()), "keys": list(value), "copy": dict(value)}
+    return results.get(name, Unknown(sources=sources(value)))
 
 
 # --- what a library made --------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def _on_repository(code: PythonCalling, _: Unknown, name: str, given: Arguments)
 
 def _on_database(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     if name.startswith("execute") and value.text != ":memory:":
-        code.add(*(deeds.sql_text(each) for each in given.texts(0, "sql") if each.strip(UNKNOWN)))
+        code.add(*(deeds.sql_text(piece) for piece in given.texts(0, "sql") if piece.strip(UNKNOWN)))
     return value if name in ("cursor", "execute", "executemany") else None
 
 
@@ -244,13 +244,13 @@ class PythonLibraries:
 
     def constant(self, name: str) -> Value:
         name = _plain(name)
-        found = CONSTANTS.get(name)
-        return Library(ALIASES[name]) if found is None and name in ALIASES else found
+        value = CONSTANTS.get(name)
+        return Library(ALIASES[name]) if value is None and name in ALIASES else value
 
     def named(self, name: str) -> Value:
         """What this name of a module stands for; None if no table has it."""
-        found = self.constant(name)
-        return Library(name) if found is None and _plain(name) in _TABLE else found
+        value = self.constant(name)
+        return Library(name) if value is None and _plain(name) in _TABLE else value
 
     def inherited(self, name: str) -> dict[str, Value]:
         """What the objects of a class have because of this base class."""
@@ -260,8 +260,8 @@ class PythonLibraries:
         act = _TABLE.get(_plain(name)) or python_clients.act_of(name)
         if act is None:
             return None
-        found = act(code, given)
-        return NOTHING if found is None else found
+        result = act(code, given)
+        return NOTHING if result is None else result
 
     def method(self, code: PythonCalling, value: Value, name: str, given: Arguments) -> Value:
         if isinstance(value, str | bytes):
@@ -309,8 +309,8 @@ class PythonLibraries:
         return _paths(given) if _READS.search(last) and not _SENDS.fullmatch(last) else []
 
     def _repeated(self, code: PythonCalling, given: Arguments) -> None:
-        if any(isinstance(each, int) and each >= _HUGE for each in given.args) and not all(
-            isinstance(each, int) for each in given.args
+        if any(isinstance(number, int) and number >= _HUGE for number in given.args) and not all(
+            isinstance(number, int) for number in given.args
         ):
             code.add(deeds.other("load", "uses up all memory"))
 
@@ -318,12 +318,12 @@ class PythonLibraries:
         """An open file that is handed to a function is written by it."""
         for value in given.all:
             if isinstance(value, Unknown) and value.kind == "file" and set(value.mode) & set("wax+"):
-                written(code, value, Unknown(sources=sources(*(each for each in given.all if each is not value))))
+                written(code, value, Unknown(sources=sources(*(source for source in given.all if source is not value))))
 
     def _by_name(self, code: PythonCalling, last: str, given: Arguments) -> None:
         node = code.state["node"]
         if _SQL.fullmatch(last):
-            code.add(*(deeds.sql_text(each) for each in given.texts(0, "sql", "query") if " " in each))
+            code.add(*(deeds.sql_text(piece) for piece in given.texts(0, "sql", "query") if " " in piece))
         elif _SAVES.fullmatch(last) and isinstance(given.at(0, "path", "fname", "path_or_buf"), str):
             for path in given.texts(0, "path", "fname", "path_or_buf"):
                 code.add(deeds.write(path, feed(Unknown(sources=sources(*given.all)))))
@@ -343,7 +343,7 @@ def _act_at_service(code: PythonCalling, node: ast.Attribute, last: str, given: 
     if _OF_LISTS.fullmatch(last) and not isinstance(first, str | dict) and (last == "remove" or _is_own(node)):
         return
     hint = "'" if isinstance(first, str) else "x" if given.all else ")"
-    code.add(*(deeds.method(each) for each in methods(f"{ast.unparse(node)}({hint}")))
+    code.add(*(deeds.method(method) for method in methods(f"{ast.unparse(node)}({hint}")))
 
 
 def _paths(given: Arguments) -> list[str]:

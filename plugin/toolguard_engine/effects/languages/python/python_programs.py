@@ -52,22 +52,22 @@ def started(code: PythonCalling, value: Value, given: Arguments, *, by_shell: bo
     if code.endless:
         code.add(deeds.other("load", _ENDLESS))
     hidden(code, value, named.get("stdin"), named.get("stdout"))
-    found: list[Value] = []
+    outputs: list[Value] = []
     within = sources(value, *(items(value) if isinstance(value, list | tuple) else ()))
-    for each in choices(value):
-        words = [text(word) for word in items(each)] if isinstance(each, list | tuple) else []
+    for choice in choices(value):
+        words = [text(word) for word in items(choice)] if isinstance(choice, list | tuple) else []
         if words and not by_shell and not words[0].strip(UNKNOWN):
             code.runs_unknown()
             continue
         if words and not by_shell:
             code.add(deeds.run(words, fed, folder, within=within))
-            found.append(_output(code, named, shlex.join(words)))
-        elif (line := words[0] if words else text(each)).strip(UNKNOWN + " "):
+            outputs.append(_output(code, named, shlex.join(words)))
+        elif (line := words[0] if words else text(choice)).strip(UNKNOWN + " "):
             code.add(deeds.shell(line, fed, folder, within=within))
-            found.append(_output(code, named, line))
+            outputs.append(_output(code, named, line))
         else:
             code.runs_unknown()
-    return either(found) if found else Unknown("process", sources(value))
+    return either(outputs) if outputs else Unknown("process", sources(value))
 
 
 def hidden(code: PythonCalling, *values: Value) -> None:
@@ -91,15 +91,15 @@ def _output(code: PythonCalling, named: dict[str, Value], line: str) -> Unknown:
 
 def _printed(line: str) -> tuple[str, ...]:
     """The sources of what a command prints."""
-    found: list[str] = []
+    names: list[str] = []
     for part in _PIPES.split(line[:MAX_LINE])[:MAX_PIPE]:
         try:
             words = shlex.split(part)
         except ValueError:
             words = part.split()
         output = deeds.output_of(words)
-        found += [f"program:{name}" for name in output.programs] + [f"file:{file}" for file in output.files]
-    return tuple(found)
+        names += [f"program:{name}" for name in output.programs] + [f"file:{file}" for file in output.files]
+    return tuple(names)
 
 
 def _system(code: PythonCalling, given: Arguments) -> Value:
@@ -116,7 +116,7 @@ def _words(skip: int, *, named: bool) -> Act:
     """`os.execl(path, name, ...)`: the program and its words as arguments. `named`: a word is the name that it is given."""
 
     def act(code: PythonCalling, given: Arguments) -> Value:
-        args = [each for each in given.args[skip:] if not isinstance(each, dict)]
+        args = [arg for arg in given.args[skip:] if not isinstance(arg, dict)]
         rest = args[1] if len(args) > 1 and isinstance(args[1], list | tuple) else args[1:]
         words = [*args[:1], *list(rest)[1 if named else 0 :]]
         return started(code, words, given, by_shell=False) if args else NOTHING
@@ -155,11 +155,11 @@ def _execute(code: PythonCalling, given: Arguments) -> Value:
     if value is None:
         return NOTHING
     hidden(code, value)
-    for each in texts(value):
-        if UNKNOWN in each or code.nested >= MAX_NESTED:
+    for piece in texts(value):
+        if UNKNOWN in piece or code.nested >= MAX_NESTED:
             code.runs_unknown()
-        if each.strip(UNKNOWN) and code.nested < MAX_NESTED:
-            return code.state["read"](each)
+        if piece.strip(UNKNOWN) and code.nested < MAX_NESTED:
+            return code.state["read"](piece)
     return NOTHING
 
 
@@ -224,9 +224,9 @@ def _mapped(code: PythonCalling, given: Arguments) -> Value:
     if len(given.args) < 2:  # noqa: PLR2004 - the function and what it is called with
         return NOTHING
     values = items(given.args[1])
-    if all(isinstance(each, int | str) for each in values):
-        return [code.apply(given.args[0], Arguments([each])) for each in values or [NOTHING]]
-    return [code.apply(given.args[0], Arguments([each])) for each in values[:MAX_PIPE]]
+    if all(isinstance(value, int | str) for value in values):
+        return [code.apply(given.args[0], Arguments([value])) for value in values or [NOTHING]]
+    return [code.apply(given.args[0], Arguments([value])) for value in values[:MAX_PIPE]]
 
 
 def _hooks(code: PythonCalling, given: Arguments) -> Value:

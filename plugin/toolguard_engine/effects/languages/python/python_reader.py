@@ -58,15 +58,15 @@ class PythonReader(PythonCalling):
 
     def _parts(self, node: ast.AST) -> Value:
         """Reads everything in a node that has no meaning of its own here."""
-        found: list[Value] = []
+        parts: list[Value] = []
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
-                found.append(self.value(child))
+                parts.append(self.value(child))
             elif isinstance(child, ast.stmt):
                 self.block([child])
             elif isinstance(child, ast.match_case):
                 self.block(child.body)
-        return Unknown(sources=sources(*found)) if found else NOTHING
+        return Unknown(sources=sources(*parts)) if parts else NOTHING
 
     def _branches(self, *bodies: Callable[[], object]) -> None:
         """Reads alternatives from the same names; afterwards a name has the value from any of them."""
@@ -101,12 +101,12 @@ class PythonReader(PythonCalling):
             if name and isinstance(value, str) and value.endswith("*"):
                 wanted = self._known_texts(ends)
                 if wanted:
-                    self._scopes[-1][name] = either([sourced(value + each, sources(value)) for each in wanted])
+                    self._scopes[-1][name] = either([sourced(value + ending, sources(value)) for ending in wanted])
 
     def _known_texts(self, node: ast.expr | None) -> list[str]:
         """The texts that an expression is, or has as items."""
         value = self.value(node) if node is not None else NOTHING
-        return [each for each in (items(value) or [value]) if isinstance(each, str) and UNKNOWN not in each]
+        return [part for part in (items(value) or [value]) if isinstance(part, str) and UNKNOWN not in part]
 
     def for_each(self, node: ast.For | ast.AsyncFor) -> None:
         values = self._iterated(self.value(node.iter))
@@ -119,11 +119,11 @@ class PythonReader(PythonCalling):
 
     def _iterated(self, value: Value) -> list[Value]:
         """The items that a loop is read with: one unknown item if there are too many or none is known."""
-        found = [each for one in choices(value) for each in self._items(one)]
-        if 0 < len(found) <= max(MAX_LOOP >> self._loops, 2):
-            return found
-        if found:
-            return [either(found)]
+        members = [member for one in choices(value) for member in self._items(one)]
+        if 0 < len(members) <= max(MAX_LOOP >> self._loops, 2):
+            return members
+        if members:
+            return [either(members)]
         kind = value.kind if isinstance(value, Unknown) else ""
         return [Unknown(f"{kind}[]" if kind else "", sources(value))]
 
@@ -141,7 +141,7 @@ class PythonReader(PythonCalling):
         endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not may_end(node)
         before, self.looping = self.looping, len(self._calling) if endless else self.looping
         self.endless += endless
-        if endless and all(isinstance(each, ast.Pass) for each in node.body):
+        if endless and all(isinstance(statement, ast.Pass) for statement in node.body):
             self.libraries.other(self, "while", Arguments())
         self._branches(lambda: self.block(node.body), lambda: None)
         self.endless -= endless
@@ -245,8 +245,8 @@ class PythonReader(PythonCalling):
         handler = _EXPRESSIONS.get(type(node))
         if handler is None:
             return self._parts(node)
-        found = handler(self, node)
-        return found if type(node) in _AS_IT_IS else self.built(found)
+        result = handler(self, node)
+        return result if type(node) in _AS_IT_IS else self.built(result)
 
     def constant(self, node: ast.Constant) -> Value:
         value = node.value
@@ -260,10 +260,10 @@ class PythonReader(PythonCalling):
         return self.value(node.value)
 
     def operation(self, node: ast.BinOp) -> Value:
-        found = folding.operation(type(node.op).__name__, self.value(node.left), self.value(node.right))
-        if found is NOTHING and isinstance(node.op, ast.Mult):
+        result = folding.operation(type(node.op).__name__, self.value(node.left), self.value(node.right))
+        if result is NOTHING and isinstance(node.op, ast.Mult):
             self.libraries.other(self, "*", Arguments([self.value(node.left), self.value(node.right)]))
-        return found
+        return result
 
     def unary(self, node: ast.UnaryOp) -> Value:
         value = self.value(node.operand)
@@ -278,25 +278,25 @@ class PythonReader(PythonCalling):
         return either([self.value(node.body), self.value(node.orelse)])
 
     def list_(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
-        found: list[Value] = []
+        members: list[Value] = []
         for part in node.elts[:MAX_ITEMS]:
             value = self.value(part.value if isinstance(part, ast.Starred) else part)
             if isinstance(part, ast.Starred):
-                found += self._iterated(value)
+                members += self._iterated(value)
             else:
-                found.append(value)
-        return tuple(found) if isinstance(node, ast.Tuple) else found
+                members.append(value)
+        return tuple(members) if isinstance(node, ast.Tuple) else members
 
     def dict_(self, node: ast.Dict) -> Value:
-        found: dict[Value, Value] = {}
+        members: dict[Value, Value] = {}
         for at, (key, part) in enumerate(zip(node.keys[:MAX_ITEMS], node.values, strict=False)):
             value = self.value(part)
             name = self.value(key) if key is not None else None
             if key is None and isinstance(value, dict):
-                found.update(value)
+                members.update(value)
             else:
-                found[name if isinstance(name, str | int) else f"{UNKNOWN}{at}"] = value
-        return found
+                members[name if isinstance(name, str | int) else f"{UNKNOWN}{at}"] = value
+        return members
 
     def subscript(self, node: ast.Subscript) -> Value:
         base = self.value(node.value)
@@ -325,28 +325,28 @@ class PythonReader(PythonCalling):
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
         self._scopes.append({})
-        found: list[Value] = []
+        results: list[Value] = []
         try:
-            self._generate(node, 0, found)
+            self._generate(node, 0, results)
         finally:
             self._scopes.pop()
-        return found
+        return results
 
     def _generate(
-        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, at: int, found: list[Value]
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, at: int, results: list[Value]
     ) -> None:
         if at == len(node.generators):
             parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             values = [self.value(part) for part in parts]
-            found.append(values[0] if len(values) == 1 else tuple(values))
+            results.append(values[0] if len(values) == 1 else tuple(values))
             return
-        each = node.generators[at]
-        for value in self._iterated(self.value(each.iter)):
-            self.bind(each.target, value)
-            for test in each.ifs:
+        generator = node.generators[at]
+        for value in self._iterated(self.value(generator.iter)):
+            self.bind(generator.target, value)
+            for test in generator.ifs:
                 self.value(test)
                 self._refine(test)
-            self._generate(node, at + 1, found)
+            self._generate(node, at + 1, results)
 
     def named(self, node: ast.NamedExpr) -> Value:
         value = self.value(node.value)

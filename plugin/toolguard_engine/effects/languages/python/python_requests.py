@@ -87,8 +87,8 @@ def _request(code: PythonCalling, given: Arguments) -> Value:
     own = carried(url, value, data, *data_headers(given.at(2, "headers")))
     if url and logs_in(*given.all):
         code.add(deeds.log_in(url))
-    found = (*(f"program:{name}" for name in own.programs), *(f"file:{path}" for path in own.files))
-    return Unknown("urllib.request.Request", found, url, method)
+    sources_named = (*(f"program:{name}" for name in own.programs), *(f"file:{path}" for path in own.files))
+    return Unknown("urllib.request.Request", sources_named, url, method)
 
 
 def _retrieved(code: PythonCalling, given: Arguments) -> Value:
@@ -140,7 +140,7 @@ def _accepted(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 -
 
 def _passed_on(code: PythonCalling, given: Arguments) -> Value:
     """Data that is sent through a connection."""
-    carried: Sources = tuple(each for each in sources(*given.args[:1]) if each != FROM_SOCKET)
+    carried: Sources = tuple(source for source in sources(*given.args[:1]) if source != FROM_SOCKET)
     if carried:
         url = str(code.state.get("connected", ""))
         code.add(deeds.send(address(url), "", feed(Unknown(sources=carried))))
@@ -197,9 +197,9 @@ def _mailed_here(code: PythonCalling, given: Arguments) -> Value:
 
 def _mail(code: PythonCalling, given: Arguments, *server: str) -> Value:
     people = items(given.at(1, "to_addrs")) or [given.at(1, "to_addrs")]
-    shown = ", ".join(text(each).replace(UNKNOWN, "?") for each in people if each is not None)
+    shown = ", ".join(text(person).replace(UNKNOWN, "?") for person in people if person is not None)
     attached = [*_parts(given.named.get("attachments")), *_parts(given.named.get("contents"))]
-    files = (f"file:{path}" for each in attached for path in texts(each) if path[:1] in ("~", "/", "."))
+    files = (f"file:{path}" for file in attached for path in texts(file) if path[:1] in ("~", "/", "."))
     carried_ = feed(Unknown(sources=(*sources(*given.all), *files)))
     code.add(deeds.mail(shown or "an address in the code", carried_, server=server))
     return NOTHING
@@ -207,7 +207,7 @@ def _mail(code: PythonCalling, given: Arguments, *server: str) -> Value:
 
 def _posted(code: PythonCalling, given: Arguments) -> Value:
     """`WebClient.api_call("chat.postMessage")`: the method of the service is an argument."""
-    code.add(*(deeds.method(each, "publish") for each in given.texts(0, "api_method") if each.startswith(_POSTS)))
+    code.add(*(deeds.method(piece, "publish") for piece in given.texts(0, "api_method") if piece.startswith(_POSTS)))
     return RESPONSE
 
 

@@ -9,7 +9,9 @@ def is_called_by_pytest(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.L
     """Whether it is a test or a fixture; anything else gets its arguments from somebody else."""
     if isinstance(function, ast.Lambda):
         return False
-    return function.name.startswith("test") or any("fixture" in ast.unparse(each)[:200] for each in function.decorator_list)
+    return function.name.startswith("test") or any(
+        "fixture" in ast.unparse(decorator)[:200] for decorator in function.decorator_list
+    )
 
 
 def asked_end(test: ast.expr) -> tuple[str, ast.expr | None]:

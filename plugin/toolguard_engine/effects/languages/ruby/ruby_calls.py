@@ -74,13 +74,13 @@ def _ruby_open(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _children(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    found = calls.listing(run, args, base)
-    return calls.mapped(run, args[1:], found) if any(isinstance(arg, Routine) for arg in args) else found
+    children = calls.listing(run, args, base)
+    return calls.mapped(run, args[1:], children) if any(isinstance(arg, Routine) for arg in args) else children
 
 
 def _matched(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    found = calls.matching(run, [args[0]] if args else [], base)
-    return calls.for_each_text(run, args[1:], found) if any(isinstance(arg, Routine) for arg in args) else found
+    result = calls.matching(run, [args[0]] if args else [], base)
+    return calls.for_each_text(run, args[1:], result) if any(isinstance(arg, Routine) for arg in args) else result
 
 
 def _path_gone(*, recursive: bool) -> Act:
