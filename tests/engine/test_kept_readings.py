@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 from contextlib import suppress
 
 import pytest
@@ -125,6 +126,29 @@ def test_what_is_kept_is_bounded() -> None:
     long = one.read(Call("exec", {"command": f"echo {'x' * kept_readings.MAX_EACH}"}, cwd=WORK))
     one.weigh_reading(long)
     assert KEPT.of(long.commands, long.command_where) is None
+
+
+def allocated() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def test_what_is_kept_takes_no_more_memory_than_is_counted() -> None:
+    one, _ = guard({}, {"notes.txt": AGENT})
+    texts = ["ls -la {}", "git commit -m {}", "cat {} | wc -l", "cp {} b && sh b", "npm test -- {}; cd {}; make", "echo {}"]
+    commands = [text.format(number, number) for number in range(40) for text in texts]
+    for command in commands:  # what is cached besides is there before it is measured
+        weighed(one, command)
+    KEPT.clear()
+    tracemalloc.start()
+    try:
+        for command in commands:
+            weighed(one, command)
+        counted, before = KEPT.size, allocated()
+        KEPT.clear()
+        assert before - allocated() <= counted
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_command_is_read_once_while_nothing_changes() -> None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple
 
-from toolguard_engine.effects.commands.run_files import RunFiles
+from toolguard_engine.effects.commands.kept_files import KeptFiles
 from toolguard_engine.effects.facts.command import Effect, Reading
 from toolguard_engine.effects.facts.places import Where
 
-MAX_SIZE = 4_000_000
+MAX_SIZE = 3_000_000
 """Bytes that all of them take, about."""
 
 MAX_EACH = 1_000_000
-OF_READING, OF_PROGRAM, OF_FACT = 4_000, 1_000, 110
+OF_READING, OF_PROGRAM, OF_FACT = 1_700, 900, 60
 """Bytes of a reading, for each program in it and for each path that is asked about."""
 
 
@@ -26,7 +26,7 @@ class KeptReading(NamedTuple):
     readings: tuple[Reading, ...]
     effects: tuple[tuple[Effect, ...], ...]
     """On the paths as they are named."""
-    running: RunFiles
+    files: KeptFiles
     steps: float
     effect_steps: float
     """What reading it and finding its effects cost: it costs as much again, so that the same call ends in the same way."""
@@ -48,12 +48,12 @@ class KeptReadings:
         self._found.move_to_end(key)
         return kept[0]
 
-    def keep(self, commands: tuple[str, ...], where: Where, kept: KeptReading) -> None:
-        size = _size(commands, kept)
+    def keep(self, commands: tuple[str, ...], where: Where, kept: KeptReading, asks: int) -> None:
+        """`asks`: the paths of files that were asked about."""
+        size = _size(commands, kept.readings, asks)
         self._drop((commands, where))
         if size > MAX_EACH:
             return
-        kept.running.is_kept()
         self._found[commands, where] = kept, size
         self.size += size
         while self.size > MAX_SIZE:
@@ -68,13 +68,11 @@ class KeptReadings:
             self.size -= known[1]
 
 
-def _size(commands: tuple[str, ...], kept: KeptReading) -> int:
+def _size(commands: tuple[str, ...], readings: tuple[Reading, ...], asks: int) -> int:
     """The words of a command are kept beside its text."""
-    size = OF_READING + OF_FACT * kept.running.asks
-    for command, reading in zip(commands, kept.readings, strict=True):
+    size = OF_READING + OF_FACT * asks
+    for command, reading in zip(commands, readings, strict=True):
         size += 2 * len(command) + OF_PROGRAM * len(reading.runs)
-    for file in kept.running.judged.values():
-        size += len(file.text)
     return size
 
 

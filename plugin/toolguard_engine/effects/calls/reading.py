@@ -109,7 +109,7 @@ class CallReading:
         """What the same commands were read as before; empty if that is not known, or may not be what they mean now."""
         if (known := KEPT.of(self.commands, self.command_where)) is None or self.work.left < known.steps:
             return ()
-        if not self.running.is_as(known.running):
+        if not self.running.is_as(known.files):
             self.__dict__["running"] = RunFiles(self.files, self.made, self.command_where, self.work)
             return ()
         self.work.spend(known.steps)
@@ -135,8 +135,9 @@ class CallReading:
             before = self.work.spent
             named = tuple([effects(reading, where, self.work) for reading in readings])
             if readings and not self.running.has_failed and not any("intricate" in reading.flaws for reading in readings):
-                kept = KeptReading(readings, named, self.running, self._steps, self.work.spent - before)
-                KEPT.keep(self.commands, where, kept)
+                asks, files = self.running.asks, self.running.kept()
+                kept = KeptReading(readings, named, files, self._steps, self.work.spent - before)
+                KEPT.keep(self.commands, where, kept, asks)
         acts = tuple([self._owned(owned, where, seen.runs) for seen, owned in zip(readings, named, strict=True)])
         change = commands_on_config.of_commands(
             readings, acts, self.host, where, self.files, self._is_expected, self.commands

@@ -277,11 +277,6 @@ class AskedFiles:
             after.moved(source, target)
         self._work_of_call.spend(after.steps - steps)
 
-    def is_kept(self) -> None:
-        """The command was read. The copy in which its moves were done would keep all that was remembered then, and what was
-        found about paths is not asked again."""
-        self._after = self._shortcuts = None
-
     def copy(self, before: str, after: str, cwd: str) -> None:
         """The content of one file becomes that of another."""
         source, target = self.path(before, cwd), self.path(after, cwd)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from toolguard_engine.effects.commands.asked_files import MAX_WORD, AskedFiles, is_system
+from toolguard_engine.effects.commands.kept_files import KeptFiles
 from toolguard_engine.effects.facts.command import REPEATED, UNKNOWN, FilePlace, ProgramRun, RanScripts, UnreadFile
 from toolguard_engine.effects.facts.places import normal
 
@@ -120,43 +121,41 @@ class RunFiles(AskedFiles):
             + len(self.later.named) + len(self.later.sought)
         )  # fmt: skip
 
-    def is_as(self, before: RunFiles) -> bool:
+    def kept(self) -> KeptFiles:
+        """What the same command needs to know. This one was read: the copy of the memory in which its moves were done would
+        keep all that was remembered then, and what was found about paths is not asked again."""
+        self._after = self._shortcuts = None
+        return KeptFiles(self, self._made, self._version)
+
+    def is_as(self, before: KeptFiles) -> bool:
         """Whether the files are those that another call of the same commands found. Reads them."""
-        if before._made is not self._made or not (before._version == self._version or before._still_holds()):
+        if before.made is not self._made or not (before.version == self._version or self._still_holds(before)):
             return False
-        before._version = self._version
+        before.version = self._version
         for path, state in before.asked.items():
             self._known[path] = self._read(path, sure=False)
             if not state or self.asked.get(path) != state:
                 return False
-        self.made_asked, self.brought_asked, self.copied_asked = before.made_asked, before.brought_asked, before.copied_asked
-        self.untouched, self._untouched = before.untouched, before._untouched
-        self.unread, self.runs = dict(before.unread), before.runs
-        self.ran, self.later = before.ran, before.later
-        self.patterns, self.named = before.patterns, before.named
-        self.opaque, self.foreign, self._copies = before.opaque, before.foreign, before._copies
+        before.give(self)
         return True
 
-    def _still_holds(self) -> bool:
+    def _still_holds(self, before: KeptFiles) -> bool:
         """Whether agents made the same files as when this was asked."""
         made = self._made
-        if self.was_empty or made.is_empty:
-            return self.was_empty == made.is_empty
-        if not all(map(self._know_none, self._untouched)):
+        if before.was_empty or made.is_empty:
+            return before.was_empty == made.is_empty
+        if not all(map(self._know_none, before.untouched_together)):
             return False
-        for path, is_brought in self.brought_asked.items():
+        for path, is_brought in before.brought_asked.items():
             if (made.of(path) is not None) != is_brought:
                 return False
-        for path, is_made in self.made_asked.items():  # where nothing was brought, nothing was made
-            if (is_made or self.brought_asked.get(path) is not False) and (made.exactly(path) is not None) != is_made:
+        for path, is_made in before.made_asked.items():  # where nothing was brought, nothing was made
+            if (is_made or before.brought_asked.get(path) is not False) and (made.exactly(path) is not None) != is_made:
                 return False
-        if any(self._copied_from(path) != source for path, source in self.copied_asked.items()):
+        if any(self._copied_from(path) != source for path, source in before.copied_asked.items()):
             return False
-        return self._patterns_still_hold() if self.patterns or self.named else True
-
-    def _patterns_still_hold(self) -> bool:
-        return all(self._meant(pattern) == paths for pattern, paths in self.patterns.items()) and all(
-            self._below_named(folder, re.compile(pattern)) == paths for (pattern, folder), paths in self.named.items()
+        return all(self._meant(pattern) == paths for pattern, paths in before.patterns.items()) and all(
+            self._below_named(folder, re.compile(pattern)) == paths for (pattern, folder), paths in before.named.items()
         )
 
     def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False) -> bool:

@@ -22,7 +22,8 @@ from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.model.work_limit import WorkLimit
 
 _NONE: frozenset[Any] = frozenset()
-"""Readings are kept, and each empty set takes 216 bytes."""
+_FIRST = frozenset({1})
+"""Readings are kept, and each small set takes 216 bytes."""
 
 
 def read(
@@ -53,7 +54,7 @@ def read(
         unread,
         (*walk.written.replaced, *walk.written.texts.items()) if walk.written.texts else (),
         None if running is None else running.scripts(walk.written.opaque),
-        frozenset(walk.loose) if walk.loose else _NONE,
+        (_FIRST if walk.loose == _FIRST else frozenset(walk.loose)) if walk.loose else _NONE,
     )
 
 
