@@ -16,6 +16,8 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.effects.facts import protected_paths
+from toolguard_engine.model.call import Host
 from toolguard_engine.stores import atomic, audit_log, durability
 from toolguard_engine.stores import open as stores
 
@@ -166,8 +168,15 @@ def test_an_archive_is_for_its_owner_and_never_replaces_a_file(places: Places, t
     assert file.stat().st_mode & 0o777 == 0o600
     with pytest.raises(UserError, match="exists"):
         state_export.run(places, file)
-    with pytest.raises(UserError, match="ends with"):
-        state_export.run(places, tmp_path / "a.tar.gz")
+
+
+def test_without_a_name_it_is_where_agents_read_nothing(places: Places) -> None:
+    lived(places.state_dir)
+    file = Path(state_export.run(places).data["file"])
+    assert file.parent == places.own / "exports"
+    host = Host(str(places.state_dir.parent), str(places.state_dir), str(places.config), ())
+    for path in (file, file.parent, file.parent / "before-import-x" / "key"):
+        assert protected_paths.kind(str(path), host) == "key"
 
 
 @pytest.mark.parametrize("cut", [0, 10, 300, -1])

@@ -12,8 +12,8 @@ app = command_app()
     cls=StateGroup,
     no_args_is_help=True,
     epilog=examples(
-        "toolguard state export ~/monday.toolguard-state",
-        "toolguard state import ~/monday.toolguard-state --dry-run",
+        "toolguard state export",
+        "toolguard state import /mnt/usb/monday.toolguard-state --dry-run",
     ),
 )
 def group() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -17,25 +18,27 @@ from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.wording import printable
 
 NOT_IN_IT = "not in it: waiting calls, approvals, answers for sessions, the fleet identity, what undo keeps, metrics"
+_PUBLIC = Line("warn", "whoever can read this file can approve calls; keep it where your agents cannot")
 
 app = command_app()
 
 
-@command(app, "toolguard state export ~/monday.toolguard-state", "toolguard state export ~/monday.toolguard-state --json")
+@command(app, "toolguard state export", "toolguard state export /mnt/usb/monday.toolguard-state")
 def run(
     places: Places,
     file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help=f"A new file, whose name ends with {state_archive.ENDING}.", show_default=False),
-    ],
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A new file. By default, one in the folder exports of toolguard's state."),
+    ] = None,
 ) -> Result:
     """Write the state into one file.
 
-    The gateway may run meanwhile. The file holds the key that signs approvals and grants: keep it where only you can read
-    it. Agents may not read files whose names end with .toolguard-state.
+    The gateway may run meanwhile. The file holds the key that signs approvals and grants. Agents may read nothing in the
+    folder exports; elsewhere, keep the file where only you can read it.
     """
     require_human.refuse(places, "state export")
-    target = file.expanduser().absolute()
+    usual = state_archive.folder(places.state_dir) / state_archive.usual_name(time.time())
+    target = file.expanduser().absolute() if file else usual
     with gateway_stores.user_errors():
         try:
             about = state_archive.write(places.state_dir, target)
@@ -46,7 +49,7 @@ def run(
     lines = [
         Line("ok", f"{len(about.files)} files, {total:,} bytes: {printable.plain(str(target))}"),
         Line("info", NOT_IN_IT),
-        Line("warn", "whoever can read this file can approve calls; keep it where only you can"),
+        *([_PUBLIC] if file else []),
         *(Line("warn", warning) for warning in gateway_stores.logged(places, line)),
     ]
     return Result("state export", {"file": str(target), "files": [each.name for each in about.files]}, tuple(lines))

@@ -29,8 +29,8 @@ app = command_app()
 
 @command(
     app,
-    "toolguard state import ~/monday.toolguard-state --dry-run",
-    "toolguard state import ~/monday.toolguard-state",
+    "toolguard state import /mnt/usb/monday.toolguard-state --dry-run",
+    "toolguard state import /mnt/usb/monday.toolguard-state",
 )
 def run(
     places: Places,
@@ -46,7 +46,7 @@ def run(
 
     Stop the gateway first. Where the state was signed with the same key, your rules, grants and accepted settings come
     back; the audit log, budgets, expired grants and kill switch of now stay. Elsewhere the whole state is put in place,
-    and what was there is kept in a folder beside it.
+    and what was there is kept in the folder exports.
     """
     require_human.refuse(places, COMMAND, loosens=not dry_run)
     archive = state_archive.read(file.expanduser())

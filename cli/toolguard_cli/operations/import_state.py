@@ -59,9 +59,11 @@ def perform(state_dir: Path, planned: ImportPlan, now: float) -> Path | None:
     what was there, if there was anything. Raises `OSError`; the import can then be repeated."""
     own = atomic.own_folder(state_dir)
     atomic.make_folder(own)
-    kept = own / f"{REPLACED}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}"
-    for name in planned.put_aside:
+    kept = state_archive.folder(state_dir) / f"{REPLACED}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}"
+    if planned.put_aside:
+        atomic.make_folder(kept.parent)
         atomic.make_folder(kept)
+    for name in planned.put_aside:
         (kept / name).write_bytes((own / name).read_bytes())
         (kept / name).chmod(0o600)
         if name not in planned.written:

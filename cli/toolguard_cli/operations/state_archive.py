@@ -28,8 +28,6 @@ from toolguard_engine.wording import printable
 
 ABOUT = "about.json"
 ENDING = ".toolguard-state"
-"""A file of this name counts as a key wherever it is (`place_names.SecretNames`)."""
-
 FORMAT = 1
 MAX_ABOUT_BYTES = 1024 * 1024
 MAX_BYTES = 2 * 1024**3
@@ -71,11 +69,18 @@ def kind_of(name: str) -> durability.Kind:
     return next((file.kind for file in durability.FILES if file.name == name), "here")
 
 
+def folder(state_dir: Path) -> Path:
+    """Where archives are written unless another file is named. Agents may read nothing in it."""
+    return atomic.own_folder(state_dir) / state_files.EXPORTS
+
+
+def usual_name(now: float) -> str:
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}{ENDING}"
+
+
 def write(state_dir: Path, target: Path) -> About:
     """Writes an archive of the state to `target`, which only its owner can read. Raises `UserError`, `StoreError` or
     `OSError`; nothing is left behind then."""
-    if not target.name.endswith(ENDING):
-        raise UserError(f"the name of an archive ends with {ENDING}", "agents may not read files of such names")
     if target.exists():
         raise _exists(target)
     contents = dict(_contents(state_dir))

@@ -30,6 +30,8 @@ FLEET_USED = "fleet-used"
 FLEET_POLICY = "fleet-policy.last-good"
 UNDO = "undo"
 """A folder: what calls replaced or removed."""
+EXPORTS = "exports"
+"""A folder: archives of the state, and what an import replaced. Agents may read nothing in it."""
 
 
 def is_log_part(name: str) -> bool:

@@ -290,7 +290,6 @@ _SECRET_NAMES: Final = word_set(
 )
 _SECRET_ENDS: Final = (
     ".pem", ".key", ".p12", ".pfx", ".keystore", ".jks", ".kdbx", ".ppk", ".keytab", ".ovpn", ".env", "_rsa", "_ed25519",
-    ".toolguard-state",
 )  # fmt: skip
 _SECRET_GLOBS: Final = ("*.pem", "*.key", "*.kdbx", "*.env", "*.ppk")
 _PUBLIC_PARTS: Final = ("cert", "chain", "ca.", "ca-", "pub", "example", "sample", "template", "bundle")

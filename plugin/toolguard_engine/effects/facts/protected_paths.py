@@ -35,6 +35,9 @@ CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
 GUARDED = ("toolguard", "extensions/toolguard", "cache/shell-snapshots", *CONFIG_NAMES)
 """What is guarded in the gateway's state. The gateway has a shell source a snapshot before every command that it runs."""
 
+KEYS = ("key", "exports")
+"""What nobody may read in the guard's own folder: the key, and the folder of archives of the state, which hold the key."""
+
 _STATE_NAMES = (".openclaw", ".clawdbot")
 _HOME_DEPTH = 2
 """Slashes in `/home/user`: a folder this close to the root is never treated as a parent of guarded files."""
@@ -134,7 +137,7 @@ def protected_on(host: Host) -> Protected:
     tails = [(other_name, *tail.split("/")) for other_name in names for tail in GUARDED]
     tails += [tail for path in beside if (tail := _parts(path)[-2:])[0] in names]
     configs = [*(f"{folder}/{name}" for folder in states for name in CONFIG_NAMES), config]
-    keys = [*(f"{folder}/toolguard/key" for folder in states), *read_by_nobody]
+    keys = [*(f"{folder}/toolguard/{name}" for folder in states for name in KEYS), *read_by_nobody]
     whole = [tuple(map(str.lower, _parts(path))) for path in (*roots, *places, *configs, *keys)]
     return Protected(
         home, state, config,
@@ -410,7 +413,7 @@ def _crosses(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
 
 def _inside_tail(tail: Sequence[str], inside: Sequence[str]) -> Place:
     """What lies at these parts of a path below a protected place."""
-    if [part.lower() for part in inside] == ["key"]:
+    if inside and inside[0].lower() in KEYS:
         return "key"
     return "config" if tail[-1] in CONFIG_NAMES else "guard"
 

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -69,7 +69,7 @@ def secrets(scene: CommandScene) -> tuple[tuple[str, ...], ...]:
     """The guard's secrets of this host, as parts of their paths."""
     state = tuple(part for part in scene.protected.state.split("/") if part)
     own, *more = scene.protected.keys
-    return (own, *(key for key in more if key[: len(state)] == state or key[-1] != "key"))
+    return (own, *(key for key in more if key[: len(state)] == state or key[-1] not in protected_paths.KEYS))
 
 
 def left_out(run: ProgramRun, scene: CommandScene, root: str, named: str, end: int = 0) -> Left:
