@@ -32,6 +32,7 @@ def test_defaults() -> None:
         "pinParams": "approved",
         "redactSecrets": True,
         "containment": {"profile": "protect", "whenUnavailable": "run", "unknown": "allow", "write": []},
+        "audit": {"durable": False},
         "undo": {"enabled": True, "maxMegabytes": 2_000, "days": 7},
         "approval": {
             "mode": "nonce",

@@ -97,6 +97,20 @@ def test_an_approval_by_another_process_wakes_unasked(start: Callable[[], Proces
     assert talk.end() == (0, [], "")
 
 
+def test_a_block_is_in_the_log_before_its_answer(start: Callable[[], ProcessTalk], tmp_path: Path) -> None:
+    """Of engines that are killed as soon as the answer is read, without the setting few have written the line."""
+    kills, call = 3, {"type": "judge", "tool": "exec", "agent": "main", "session": "s", "run": "r"}
+    for number in range(kills):
+        talk = start()
+        talk.hello(tmp_path / "state", {"audit": {"durable": True}})
+        answer = talk.answer([], id=number, params={"command": f"toolguard approve 3fa9c1d{number}"}, **call)
+        talk.kill()
+        assert answer["decision"] == "block"
+    log = AuditLog(tmp_path / "state")
+    assert sum(line["event"] == "block" for line in log.events()) == kills
+    assert not log.verify().error
+
+
 @pytest.mark.thorough
 def test_killed_as_soon_as_the_answer_is_read(start: Callable[[], ProcessTalk], tmp_path: Path) -> None:
     """Six calls at 0.15 use up the budget, whichever engine answered them: what was spent is written before the answer."""

@@ -45,6 +45,7 @@ CASES: list[tuple[str, Any, Any]] = [
     ("metrics.dashboard.hosts", ["box.example"], ["box.example", "http://evil.example"]),
     ("pinParams", "always", "approved"),
     ("redactSecrets", True, False),
+    ("audit.durable", True, False),
     ("undo.enabled", True, False),
     ("undo.maxMegabytes", 2_000, 1_999),
     ("undo.days", 7, 6),

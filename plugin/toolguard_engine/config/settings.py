@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from toolguard_engine.config.audit_settings import AuditConfig
 from toolguard_engine.config.containment_settings import ContainmentConfig
 from toolguard_engine.config.fleet_settings import FleetConfig
 from toolguard_engine.config.undo_settings import UndoConfig
@@ -301,6 +302,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     redact_secrets: bool = True
     containment: ContainmentConfig = ContainmentConfig()
     undo: UndoConfig = UndoConfig()
+    audit: AuditConfig = AuditConfig()
     approval: ApprovalConfig = ApprovalConfig()
     loop_detection: LoopDetection = LoopDetection()
     metrics: MetricsConfig = MetricsConfig()

@@ -263,6 +263,7 @@ ORDERS: Mapping[str, Order] = {
     "metrics.dashboard.hosts": Exempts(),  # names that the page accepts, and where links lead
     "pinParams": Listed("always", "approved"),
     "redactSecrets": _ON,
+    "audit.durable": _ON,
     "undo.enabled": _ON,
     "undo.maxMegabytes": _LESS_IS_WEAKER,
     "undo.days": _LESS_IS_WEAKER,

@@ -126,7 +126,7 @@ class Engine:
         for message, answer in self.session.take_answers():
             self._follow(message, answer)
             if answer is not None:
-                self._send_answer(answer, partial(leading_members.leading, messages.encode(message)))
+                self._reply(answer, partial(leading_members.leading, messages.encode(message)))
 
     def _do_what_is_due(self) -> None:
         parts = self.parts
@@ -179,7 +179,7 @@ class Engine:
             return
         answer = self.decide(line, too_long=too_long)
         if answer is not None:
-            self._send_answer(answer, partial(leading_members.leading, line))
+            self._reply(answer, partial(leading_members.leading, line))
             self._do(self.session.settle)
         if isinstance(answer, messages.Ready):
             parts = self.parts
@@ -227,6 +227,15 @@ class Engine:
         self._output.send(messages.Log("error", f"the engine could not decide: {fault(error)}; please report this"))
         self.parts.published.note()
         return self.session.failed(message, error)
+
+    def _reply(self, answer: messages.Wire, leading: Callable[[], leading_members.Leading]) -> None:
+        """Sends it at once, unless it is to be in the audit log before."""
+        send = partial(self._send_answer, answer, leading)
+        is_blocked = isinstance(answer, messages.VerdictAnswer) and answer.decision == "block"
+        if is_blocked and self.session.config.audit.durable:
+            self.parts.records.answer_after(send)
+        else:
+            send()
 
     def _send_answer(self, answer: messages.Wire, leading: Callable[[], leading_members.Leading]) -> None:
         try:

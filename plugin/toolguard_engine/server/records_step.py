@@ -125,12 +125,38 @@ class Records:
             work = partial(self._audit.append, tuple(self._writing), patient=False)
             self._context.queue.do(StoreJob(work=work, done=lambda _: self._written(), failed=self._written))
 
+    def answer_after(self, send: Callable[[], None]) -> None:
+        """Sends a refusal once its lines are on the disk, or once it is certain that this takes too long: what is refused
+        stays refused. Its lines wait for no others, which may be stuck."""
+        if self._audit is None:
+            send()
+            return
+        lines = self._fresh_events()
+
+        def answered(error: Exception | None) -> None:
+            send()
+            self._tried(lines, error)
+
+        job = StoreJob(
+            work=partial(_appended, self._audit, lines), done=answered, late=partial(self._tried, lines), failed=answered,
+            overdue=send, seconds=self._context.queue.answer_seconds, always=True,
+        )  # fmt: skip
+        self._context.queue.do(job)
+
+    def _tried(self, lines: list[audit_log.AuditEvent], error: Exception | None) -> None:
+        if error is not None:
+            self._unsaved.add(lines)
+            self._output.complain(f"the audit log cannot be written: {error}")
+
     def _take_events(self) -> None:
+        self._unsaved.add(self._fresh_events())
+
+    def _fresh_events(self) -> list[audit_log.AuditEvent]:
         fresh = self._session.outbox.take_events()
         for event in fresh:
             if (event.event, event.code) in LOUD:
                 self._output.send(messages.Log("error", f"SECURITY: {event.tool} {event.reason}"))
-        self._unsaved.add(fresh)
+        return fresh
 
     def _written(self, error: Exception | None = None) -> None:
         lines, self._writing = self._writing, []
@@ -246,3 +272,12 @@ class Records:
         except StoreError as error:
             self._session.guard.keep_touched(changed)
             self._output.complain("" if isinstance(error, Busy) else f"counts cannot be saved: {error}")
+
+
+def _appended(log: AuditLogStore, lines: list[audit_log.AuditEvent]) -> Exception | None:
+    """What went wrong, as a result: of a job that is late, an exception would be lost."""
+    try:
+        log.append(lines)
+    except Exception as error:  # noqa: BLE001 - the loop deals with it
+        return error
+    return None
