@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from msgspec import Struct
 
@@ -29,6 +29,8 @@ from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_folder import UndoFolder
 
 WAIT = 0.05
+PAUSE = 0.2
+"""Seconds between two steps in which the thread finds out what was saved before it began, if nothing else is to be done."""
 MAX_LOOKED_UP = 20
 """Files that are looked up in the index of Git, which may be large."""
 
@@ -65,6 +67,7 @@ class UndoSaver:
         self._state_dir = Path()
         self._home = ""
         self._jobs: SimpleQueue[_Job | UndoFolder] = SimpleQueue()
+        self._unpruned: UndoFolder | None = None
         self._thread: threading.Thread | None = None
         self._last: _Job | None = None
 
@@ -115,9 +118,13 @@ class UndoSaver:
 
     def _run(self) -> None:
         while True:
-            job = self._jobs.get()
+            try:
+                job = self._jobs.get(timeout=None if self._unpruned is None else PAUSE)
+            except Empty:
+                self._prune(time.time())
+                continue
             if isinstance(job, UndoFolder):
-                self._prune(job, time.time())
+                self._unpruned = job
                 continue
             folder = self._folder
             try:
@@ -128,12 +135,14 @@ class UndoSaver:
             finally:
                 job.done.set()
             if folder is not None and self._jobs.empty():
-                self._prune(folder, job.cause.at)
+                self._unpruned = folder
+                self._prune(job.cause.at)
 
-    @staticmethod
-    def _prune(folder: UndoFolder, now: float) -> None:
+    def _prune(self, now: float) -> None:
         with suppress(OSError):  # tried again with the next call
-            folder.prune(now)
+            if self._unpruned is None or not self._unpruned.prune(now):
+                return
+        self._unpruned = None
 
     def _saved(self, job: _Job, folder: UndoFolder) -> UndoEntry:
         changes = job.changes

@@ -20,6 +20,7 @@ import msgspec
 from toolguard_engine.stores import atomic, state_files
 from toolguard_engine.stores.undo.undo_entry import ENTRIES, MAX_ENTRY, UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_saving import UndoSaving
+from toolguard_engine.stores.undo.undo_sizes import UndoSizes
 
 DESCRIPTION = "entry.json"
 UNFINISHED = "new-"
@@ -27,6 +28,12 @@ _ABANDONED_SECONDS = 600.0
 _TRIES = 20
 OF_ENTRY = 16_384
 """Bytes that the folder and the description of an entry take."""
+
+LOOK_SECONDS = 600.0
+"""Between two looks for the entries of other processes."""
+
+AT_ONCE = 50
+"""Entries that are read in one step."""
 
 
 class UndoFolder:
@@ -36,7 +43,9 @@ class UndoFolder:
         self.path = atomic.own_folder(state_dir) / state_files.UNDO
         self._max_bytes = max_bytes
         self._seconds = days * 86_400.0
-        self._sizes: dict[str, tuple[float, int]] = {}
+        self._sizes = UndoSizes()
+        self._unread: list[str] = []
+        self._looked = -math.inf
 
     def save(
         self,
@@ -57,6 +66,7 @@ class UndoFolder:
                     raise OSError(errno.EFBIG, "the names of what is changed are too long")
                 (folder / DESCRIPTION).write_bytes(data)
                 folder.rename(self.path / name)
+                self._sizes.add(name, cause.at, entry.size + OF_ENTRY)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return entry
@@ -99,28 +109,36 @@ class UndoFolder:
             raise ValueError(f"{entry.id}: {kept!r} is not a saved file")
         return self.path / entry.id / kept
 
-    def prune(self, now: float) -> None:
-        """Removes what is too old, and the oldest of what is too much, but never the newest for that."""
-        self._look_for_new()
-        total = sum(size for _, size in self._sizes.values())
-        for name, (at, size) in sorted(self._sizes.items(), key=lambda item: item[1]):
-            is_too_much = total > self._max_bytes and len(self._sizes) > 1
+    def prune(self, now: float) -> bool:
+        """Removes what is too old, and the oldest of what is too much, but never the newest for that. False if it is to be
+        called again, because not all entries are known yet: reading them takes long, and nothing is removed before.
+        Raises `OSError`."""
+        if not 0.0 <= now - self._looked < LOOK_SECONDS:
+            self._look(now)
+        for name in self._unread[-AT_ONCE:]:
+            self._learn(name)
+        del self._unread[-AT_ONCE:]
+        while self._sizes and not self._unread:
+            name, at = self._sizes.oldest()
+            is_too_much = self._sizes.total > self._max_bytes and len(self._sizes) > 1
             if not is_too_much and now - at < self._seconds:
                 break
             self.remove(name)
-            del self._sizes[name]
-            total -= size
+            self._sizes.drop_oldest()
+        return not self._unread
 
-    def _look_for_new(self) -> None:
-        """Entries of other processes are new as well. What a process that was killed left behind goes, and what nobody can
-        read."""
-        for name in os.listdir(self.path) if self.path.is_dir() else ():
-            if name in self._sizes:
-                continue
-            if not name.startswith(UNFINISHED) and (entry := self._entry(name)) is not None:
-                self._sizes[name] = (entry.cause.at, entry.size + OF_ENTRY)
-            elif _age(self.path / name) > _ABANDONED_SECONDS:
-                shutil.rmtree(self.path / name, ignore_errors=True)
+    def _look(self, now: float) -> None:
+        """Which entries there are: other processes make and remove some as well."""
+        names = frozenset(os.listdir(self.path) if self.path.is_dir() else ())
+        self._unread = list(names - self._sizes.keep(names))
+        self._looked = now
+
+    def _learn(self, name: str) -> None:
+        """What a process that was killed left behind goes, and what nobody can read."""
+        if not name.startswith(UNFINISHED) and (entry := self._entry(name)) is not None:
+            self._sizes.add(name, entry.cause.at, entry.size + OF_ENTRY)
+        elif _age(self.path / name) > _ABANDONED_SECONDS:
+            shutil.rmtree(self.path / name, ignore_errors=True)
 
     def _names(self) -> list[str]:
         try:
