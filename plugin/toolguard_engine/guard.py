@@ -30,6 +30,7 @@ from toolguard_engine.layers import (
     malformed_loops,
     reached_limits,
     repetition,
+    run_limits,
     typed_input,
 )
 from toolguard_engine.layers.autonomy.agent_standings import Autonomy
@@ -262,7 +263,7 @@ class Guard:
             run.stop = (
                 run.stop if run.stop and run.stop.code not in engaged_kill_switch.CODES else Stop(verdict.code, verdict.text)
             )
-        elif verdict.code in (reached_limits.CODE, reached_limits.UNKNOWN) and run.stop is None:
+        elif verdict.code in (reached_limits.CODE, reached_limits.UNKNOWN, run_limits.CODE) and run.stop is None:
             run.stop = reached_limits.stop(verdict)
         if run.stop is not None:
             return verdict, run.stop
@@ -305,7 +306,8 @@ class Guard:
         """What the guard wants to hear of a call that may run, when it has run."""
         if config.active_mode == "disabled" or is_envelope(call.tool, call.params):
             return ""
-        return repetition.wanted(call, self._runs.get(_place_of(call), _NEW), config)
+        run = self._runs.get(_place_of(call), _NEW)
+        return "ask" if run_limits.may_be_due(call, run, config) else repetition.wanted(call, run, config)
 
     def on_result(self, call: Call, outcome: Outcome | None, *, asked: bool = True) -> Reaction:
         """A call was executed, with or without an error; None: the gateway's own loop detection did not let it run. In
@@ -319,13 +321,16 @@ class Guard:
             reaction = repetition.on_veto(call, run, config)
         else:
             reaction = repetition.on_outcome(call, outcome, run, config, asked=asked)
+        is_warned = bool(reaction.code)
+        if outcome is not None:
+            reaction = run_limits.on_result(call, run, config, reaction)
         run.used = max(run.used, call.at)
         if call.run and (mattered or run.repeats or run.stop):
             self._touched[call.run] = run
         if run.stop and not call.run:
             self._leave_session(call, run)
             reaction = structs.replace(reaction, stop=None)
-        if reaction.code:
+        if is_warned:
             self.autonomy.warned(call, config)
         if outcome and not outcome.failed:
             malformed_loops.on_success(call, run)

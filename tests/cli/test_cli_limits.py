@@ -182,3 +182,14 @@ def test_doctor(places: Places) -> None:
     assert check({"per": "day", "tokens": 500})[:2] == (
         "warn", "the limit of 500 tokens a day is reached: agents that it covers are stopped",
     )  # fmt: skip
+
+
+def test_limits_on_one_run_are_shown(places: Places) -> None:
+    agents = {"main": {"runLimits": {"minutes": 60}}, "quiet": {"mode": "soft"}}
+    config = {"runLimits": {"calls": 200, "minutes": 30}, "agents": agents}
+    places.config.write_text(json.dumps({"plugins": {"entries": {"toolguard": {"config": config}}}}))
+    texts = [line.text for line in show_limits.listing(places).lines]
+    assert texts[:2] == [
+        "a run: 200 tool calls, 30 minutes (runLimits)",
+        "a run of main: 200 tool calls, 60 minutes (runLimits)",
+    ]

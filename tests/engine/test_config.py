@@ -33,6 +33,7 @@ def test_defaults() -> None:
         "redactSecrets": True,
         "containment": {"profile": "protect", "whenUnavailable": "run", "unknown": "allow", "write": []},
         "audit": {"durable": False},
+        "runLimits": {"calls": 0, "requests": 0, "minutes": 0},
         "undo": {"enabled": True, "maxMegabytes": 2_000, "days": 7},
         "approval": {
             "mode": "nonce",

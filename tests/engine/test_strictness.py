@@ -46,6 +46,7 @@ CASES: list[tuple[str, Any, Any]] = [
     ("pinParams", "always", "approved"),
     ("redactSecrets", True, False),
     ("audit.durable", True, False),
+    *((f"runLimits.{unit}", 3, more) for unit, more in (("calls", 4), ("requests", 0), ("minutes", 4))),
     ("undo.enabled", True, False),
     ("undo.maxMegabytes", 2_000, 1_999),
     ("undo.days", 7, 6),

@@ -156,3 +156,16 @@ def test_two_gateways_share_a_limit(shared: Shared, server: scripted_model.Scrip
             noted = [event for each in (stage.home, home) for event in audit(each) if event["code"] == "limit.near"]
             assert len(noted) == 1
             assert sum(NOTE in text for text in played.results) <= 1
+
+
+def test_a_run_ends_after_its_calls_and_the_next_one_begins_anew(shared: Shared) -> None:
+    stage = shared.under(runLimits={"calls": 5})
+    for _ in range(2):
+        played = stage.play(burning())
+        (noted,) = played.noted
+        assert "This run has used 4 of its 5 tool calls." in played.results[noted - 1]
+        assert played.results[5].startswith("TOOLGUARD_BLOCK|This run has reached its limit of 5 tool calls, and ends.")
+        assert "toolguard config set runLimits.calls 10" in played.results[5]
+        assert len(played.requests) == 8
+        assert played.requests[-1].tools == []
+        assert stage.codes(played) == ["limit.run-near", "limit.run", "limit.run"]

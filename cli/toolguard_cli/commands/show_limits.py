@@ -39,6 +39,7 @@ _AMOUNTS = {
 """How each amount is written, and an example."""
 
 FIRST = f"{COMMAND} set day --usd 5"
+FIRST_OF_RUNS = "toolguard config set runLimits.calls 200"
 
 Per = Annotated[str, typer.Argument(metavar="PERIOD", help="session, day or month.", show_default=False)]
 Agent = Annotated[str, typer.Option("--agent", help="The agent that the limit covers.", show_default=False)]
@@ -59,7 +60,8 @@ def limits_root(
     """Show and set limits on cost and tokens. Without a command, shows each limit and its usage.
 
     Usage is counted for all gateways on this machine that write to the same metrics file. At 80%, toolguard warns;
-    at 100%, it ends runs until the period is over (UTC) or the limit is raised.
+    at 100%, it ends runs until the period is over (UTC) or the limit is raised. Limits on one run (tool calls, requests,
+    minutes) are settings: toolguard config set runLimits.calls 200.
     """
     if context.invoked_subcommand is None:
         finish(listing(paths.find(state_dir, config)), as_json=as_json)
@@ -69,7 +71,11 @@ def limits_root(
 
 def listing(places: Places) -> Result:
     view = limit_lines.look(places)
-    lines = limit_lines.table(view) if view.uses else [Line("info", "there is no limit"), Line("next", f"{FIRST} sets one")]
+    of_runs = [Line("info", text) for text in limit_lines.of_runs(places)]
+    lines = limit_lines.table(view) if view.uses else [] if of_runs else [Line("info", "there is no limit")]
+    lines += of_runs
+    if not lines[1:]:
+        lines.append(Line("next", f"{FIRST} sets one" + ("" if of_runs else f"; {FIRST_OF_RUNS} one on each run")))
     if view.problem[0]:
         lines = [Line("error", view.problem[0]), Line("next", view.problem[1])]
     else:

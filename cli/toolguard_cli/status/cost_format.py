@@ -9,7 +9,7 @@ import msgspec
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import PLUGIN_ID, Places
-from toolguard_engine.config.settings import MetricsConfig, SpendingLimit, parse
+from toolguard_engine.config.settings import Config, MetricsConfig, SpendingLimit, parse
 from toolguard_engine.host import metrics_path
 from toolguard_engine.metrics.result_types import Totals
 
@@ -28,15 +28,30 @@ def settings(places: Places) -> MetricsConfig:
 
 def usage_settings(places: Places) -> tuple[MetricsConfig, list[SpendingLimit]]:
     """The same with the limits; `enabled` says whether usage is recorded."""
+    config = limit_settings(places)
+    return msgspec.structs.replace(config.metrics, enabled=config.is_measured), config.limits
+
+
+def limit_settings(places: Places) -> Config:
+    """The settings of limits and metrics; all others have their defaults. Raises `UserError`."""
     value = gateway_stores.entry(places)
     known = value if isinstance(value, dict) else {}
+    agents = known.get("agents")
+    own = (
+        {name: {"runLimits": each["runLimits"]} for name, each in agents.items() if _has_run_limits(each)}
+        if isinstance(agents, dict)
+        else {}
+    )
     try:
-        config = parse({name: known[name] for name in ("metrics", "limits") if name in known})
+        return parse({**{name: known[name] for name in ("metrics", "limits", "runLimits") if name in known}, "agents": own})
     except msgspec.ValidationError as error:
         raise UserError(
             f"{'.'.join(gateway_stores.ENTRY)} in {places.config}: {error}", "fix that setting, then try again"
         ) from error
-    return msgspec.structs.replace(config.metrics, enabled=config.is_measured), config.limits
+
+
+def _has_run_limits(agent: object) -> bool:
+    return isinstance(agent, dict) and "runLimits" in agent
 
 
 def switch(places: Places) -> str:

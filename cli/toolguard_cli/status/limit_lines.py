@@ -17,9 +17,10 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line
 from toolguard_engine.config import spending_limits
+from toolguard_engine.config.run_limit_settings import RunLimits
 from toolguard_engine.config.spending_limits import shown
 from toolguard_engine.metrics.result_types import CapUse, PeriodForecast, SpendingForecast
-from toolguard_engine.wording import printable
+from toolguard_engine.wording import limit_texts, printable
 
 HEAD = ("LIMIT", "USED", "", "FORECAST", "STATE")
 STATES = {"free": "below 80%", "near": "above 80%", "reached": "REACHED: agents that it covers are stopped"}
@@ -57,6 +58,20 @@ def table(view: LimitsView) -> list[Line]:
     reached = (use for use in view.uses if use.state == "reached")
     lines += [Line("next", printable.plain(f"{use.raise_command} raises the limit of {use.words}")) for use in reached]
     return lines
+
+
+def of_runs(places: Places) -> list[str]:
+    """The limits on one run, in general and of agents."""
+    config = cost_format.limit_settings(places)
+    general, found = config.run_limits, []
+    for agent in ("", *config.agents):
+        limits = config.for_agent(agent).run_limits if agent else general
+        parts = [f"{most:,} {limit_texts.RUN_UNITS[unit]}" for unit, most in msgspec.to_builtins(limits).items() if most]
+        if limits != (RunLimits() if not agent else general):
+            found.append(
+                printable.plain(f"a run{f' of {agent}' if agent else ''}: {', '.join(parts) or 'no limit'} (runLimits)")
+            )
+    return found
 
 
 def lines(view: LimitsView) -> list[Line]:

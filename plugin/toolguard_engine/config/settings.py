@@ -18,6 +18,7 @@ from msgspec import Meta
 from toolguard_engine.config.audit_settings import AuditConfig
 from toolguard_engine.config.containment_settings import ContainmentConfig
 from toolguard_engine.config.fleet_settings import FleetConfig
+from toolguard_engine.config.run_limit_settings import RunLimits
 from toolguard_engine.config.undo_settings import UndoConfig
 
 Mode = Literal["enforce", "soft", "shadow", "disabled"]
@@ -265,10 +266,12 @@ if TYPE_CHECKING:
     AgentLoopDetection = LoopDetection
     AgentBudget = BudgetConfig
     AgentContainment = ContainmentConfig
+    AgentRunLimits = RunLimits
 else:
     AgentLoopDetection = _of_agent(LoopDetection)
     AgentBudget = _of_agent(BudgetConfig, "mode")
     AgentContainment = _of_agent(ContainmentConfig)
+    AgentRunLimits = _of_agent(RunLimits)
 
 
 class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
@@ -282,6 +285,7 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     loop_detection: AgentLoopDetection | msgspec.UnsetType = msgspec.UNSET
     budget: AgentBudget | msgspec.UnsetType = msgspec.UNSET
     containment: AgentContainment | msgspec.UnsetType = msgspec.UNSET
+    run_limits: AgentRunLimits | msgspec.UnsetType = msgspec.UNSET
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", dict=True):
@@ -309,6 +313,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     notify: NotifyConfig = NotifyConfig()
     budget: BudgetConfig = BudgetConfig()
     limits: SpendingLimits = msgspec.field(default_factory=list)
+    run_limits: RunLimits = RunLimits()
     fleet: FleetConfig = FleetConfig()
     log_path: FilePath = DEFAULT_LOG_PATH
     log_level: LogLevel = "info"

@@ -21,6 +21,7 @@ from toolguard_engine.layers import (
     reached_limits,
     repetition,
     rubric,
+    run_limits,
     store_unavailable,
     typed_input,
     uncontained,
@@ -47,6 +48,7 @@ class Layer(Protocol):
 LAYERS: tuple[Layer, ...] = (
     engaged_kill_switch,
     reached_limits,
+    run_limits,
     exemptions,
     malformed_loops,
     repetition,

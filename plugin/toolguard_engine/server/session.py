@@ -276,7 +276,7 @@ class Session(SessionState):
         refused = message.vetoed or message.status == "failed"
         self.guard.processes.completed(result_call, failed=message.failed, refused=refused)
         shadow = self.is_shadowed(call.agent)
-        self.tally.repeated += bool(reaction.code)
+        self.tally.repeated += reaction.code.startswith("loop.")
         if reaction.stop and shadow:
             self._verdicts.would_end_run(call, reaction.stop, reaction.reason)
         elif reaction.stop:

@@ -12,6 +12,8 @@ NAMED = "toolguard limits"
 
 UNTIL = {"session": "midnight UTC", "day": "midnight UTC", "month": "the end of the month (UTC)"}
 
+RUN_UNITS = {"calls": "tool calls", "requests": "requests to the model", "minutes": "minutes"}
+
 
 def reached(words: str, used: str, per: str, command: str) -> str:
     """Tells a person that a limit is reached. `words`: the limit; `command`: what raises it."""
@@ -26,6 +28,18 @@ def near(words: str, used: str, command: str) -> str:
         f"More than 80% of the limit of {words} has been used ({used}). At 100%, runs are ended. "
         f"To raise the limit, run: {command}"
     )
+
+
+def run_reached(unit: str, most: int) -> str:
+    """`unit`: `calls`, `requests` or `minutes`."""
+    return (
+        f"This run has reached its limit of {most:,} {RUN_UNITS[unit]}, and ends. The next message begins another run. "
+        f"`{NAMED}` shows the limits. To raise this one, run: toolguard config set runLimits.{unit} {2 * most}"
+    )
+
+
+def run_near(unit: str, used: int, most: int) -> str:
+    return f"This run has used {used:,} of its {most:,} {RUN_UNITS[unit]}. At the limit, it ends."
 
 
 def unknown(why: str) -> str:

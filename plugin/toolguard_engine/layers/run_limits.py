@@ -1,0 +1,93 @@
+"""Limits on one run: tool calls that ran, requests to the model, minutes. At 100% no call runs and the run ends; behind the
+first result at 80% the model is told once. The next run begins anew.
+"""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from toolguard_engine.config.run_limit_settings import RunLimits
+from toolguard_engine.config.settings import Config
+from toolguard_engine.config.spending_limits import WARN_SHARE
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.layers.repetition.reaction import Reaction
+from toolguard_engine.model.call import Call, Run, Verdict
+from toolguard_engine.model.run_counters import DetectorCounters
+from toolguard_engine.rules import judgement
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.wording import limit_texts
+
+CODE = "limit.run"
+NEAR = "limit.run-near"
+SOON = 4
+"""So many calls before a note is due, results are asked for: others of the same message may come back first."""
+
+SECONDS = 60
+
+
+class RunUse(DetectorCounters):
+    """What a run has taken. `began`: when its first call was judged, in seconds since 1970."""
+
+    ran: int = 0
+    first: int = 0
+    began: float = 0.0
+    near_noted: bool = False
+
+    @property
+    def matters(self) -> bool:
+        return self.ran > 0
+
+
+def judge(given: LayerInput, _: Judgement) -> Judgement | None:
+    limits, run = given.config.run_limits, given.run
+    if not limits.are_set or run is None:
+        return None
+    for unit, used, most in _uses(run.counters.of(RunUse), given.call, limits):
+        if used >= most:
+            why = limit_texts.run_reached(unit, most)
+            text = limit_texts.blocked(given.config.approval.prefix, why)
+            return judgement.of(Verdict("block", CODE, text, why), ends=True, free=True)
+    return None
+
+
+def on_result(call: Call, run: Run, config: Config, reaction: Reaction) -> Reaction:
+    """Counts a call that ran. `reaction`: what else follows from it, to which a note may be added."""
+    limits = config.run_limits
+    if not limits.are_set or not call.run:
+        return reaction
+    use = run.counters.of(RunUse)
+    use.ran += 1
+    use.first = use.first or call.request
+    use.began = use.began or call.at
+    if use.near_noted or reaction.stop or not (near := _near(use, call, limits)):
+        return reaction
+    use.near_noted = True
+    unit, used, most = near
+    text = limit_texts.run_near(unit, used, most)
+    note = "\n\n".join(filter(None, (reaction.note, limit_texts.note(text))))
+    return structs.replace(reaction, code=reaction.code or NEAR, note=note, reason=reaction.reason or text)
+
+
+def may_be_due(call: Call, run: Run, config: Config) -> bool:
+    """Whether a note could be due behind the result of this call."""
+    limits = config.run_limits
+    if not limits.are_set:
+        return False
+    use = run.counters.of(RunUse)
+    ahead = RunUse(use.ran + SOON, use.first, use.began)
+    return not use.near_noted and bool(_near(ahead, call, limits))
+
+
+def _near(use: RunUse, call: Call, limits: RunLimits) -> tuple[str, int, int] | None:
+    return next((each for each in _uses(use, call, limits) if each[1] >= WARN_SHARE * each[2]), None)
+
+
+def _uses(use: RunUse, call: Call, limits: RunLimits) -> list[tuple[str, int, int]]:
+    """Each limit that is set: its unit, what is used of it, and its amount."""
+    began, first = use.began or call.at, use.first or call.request
+    found = [
+        ("calls", use.ran, limits.calls),
+        ("requests", call.request - first, limits.requests),
+        ("minutes", int((call.at - began) / SECONDS), limits.minutes),
+    ]
+    return [each for each in found if each[2]]
