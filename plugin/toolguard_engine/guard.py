@@ -7,7 +7,7 @@ and reports the result to the guard (`refused`). It remembers at most `MAX_RUNS`
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -21,7 +21,7 @@ from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.terminal_input.running_programs import Processes
 from toolguard_engine.host.refusals import classify
-from toolguard_engine.host.tool_search import is_envelope, unwrap
+from toolguard_engine.host.tool_search import is_envelope, short_name, unwrap
 from toolguard_engine.layers import (
     engaged_kill_switch,
     exemptions,
@@ -69,6 +69,9 @@ VIOLATIONS = ("rule.", "constraint.", "approval.denied")
 """Beginnings of the codes of blocks that are the agent's own doing: they cost it trust."""
 
 MAX_CONFIGS = 1_000
+MAX_REPORTED = 100
+"""Calls of one message that are reported and counted where its run ends before they run; it may have thousands."""
+
 Outcomes = Literal["", "tell", "ask"]
 TOO_MANY = "It is complex, and so were many calls in this session just before it."
 IN_SHADOW_TOO = (*engaged_kill_switch.CODES, TOO_DEEP.code)
@@ -369,10 +372,11 @@ class Guard:
         self,
         run_id: str,
         agent: str,
-        calls: list[Call],
+        calls: Iterable[Call],
         decided: Callable[[str], bool] = lambda nonce: False,  # noqa: ARG005
     ) -> list[MalformedCall]:
-        """The model has answered with these calls. Where the run ends before they run: one refusal for each of them.
+        """The model has answered with these calls. Where the run ends before they run: a refusal for each of the first
+        `MAX_REPORTED`. They are read only as far as they count, since a message may have thousands.
 
         `decided`: whether the call that is held under a nonce waits no more; asked only before a run would end.
         """
@@ -381,13 +385,16 @@ class Guard:
         if run is None or config.active_mode == "disabled":
             return []
         self._freed(run)
-        inner = [inner_call(call) for call in calls]
+        if run.stop is None and not (malformed_loops.may_end(run) or repetition.may_end(run, config)):
+            return []
+        inner = [inner_call(call) for call in (islice(calls, MAX_REPORTED) if run.stop else calls)]
         stop = malformed_loops.on_message(inner, run, config, decided) or repetition.on_message(inner, run, config)
         if stop is None:
             return []
         self._touched[run_id] = run
         correction = Correction("stopped", stop.text, stop)
-        return [MalformedCall(call, malformed_loops.known_failure(call, run), correction) for call in inner]
+        reported = inner[:MAX_REPORTED]
+        return [MalformedCall(call, malformed_loops.known_failure(call, run), correction) for call in reported]
 
     def ended(self, run_id: str) -> None:
         """The run is over: forget it."""
@@ -444,5 +451,8 @@ def _place_of(call: Call) -> str:
 
 def inner_call(call: Call) -> Call:
     """The call that really runs: looked through Tool Search."""
-    tool, params = unwrap(call.tool, call.params)
-    return replace(call, tool=tool, params=params, searched=is_envelope(call.tool, call.params))
+    searched = is_envelope(call.tool, call.params)
+    tool, params = unwrap(call.tool, call.params) if searched else (short_name(call.tool), call.params)
+    if tool == call.tool and not (searched or call.searched):
+        return call  # nearly always, and making another one takes several times as long
+    return replace(call, tool=tool, params=params, searched=searched)

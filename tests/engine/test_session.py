@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from tables import each_row
-from toolguard_engine import __version__
+from toolguard_engine import __version__, guard
 from toolguard_engine.config.settings import Config
+from toolguard_engine.guard import MAX_REPORTED
 from toolguard_engine.metrics.row_writer import VerdictRecord
+from toolguard_engine.model.call import Call
 from toolguard_engine.server import tool_hints
-from toolguard_engine.server.session import MAX_LOGGED, Session
+from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import SessionTally, Setup
 from toolguard_engine.wire import messages as protocol
 
@@ -220,7 +222,21 @@ def test_of_a_message_with_thousands_of_stopped_calls_the_first_are_recorded() -
     talk.outbox.records.clear()
     calls = [protocol.MessageCall("write", {"path": f"{number}"}, f"c{number}") for number in range(10_000)]
     assert talk.answer(protocol.Message(8, calls, run="r")) == protocol.Stopped(8, LIMIT)
-    assert [line["callId"] for line in talk.outbox.records] == [f"c{number}" for number in range(MAX_LOGGED)]
+    assert [line["callId"] for line in talk.outbox.records] == [f"c{number}" for number in range(MAX_REPORTED)]
+
+
+def test_the_calls_of_a_stopped_message_are_read_as_far_as_they_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All sessions wait for the answer."""
+    talk, read = session(), list[Call]()
+    monkeypatch.setattr(guard, "inner_call", lambda call: (read.append(call), call)[1])
+    calls = [protocol.MessageCall("write", {"path": "a"}, f"c{number}") for number in range(10_000)]
+    assert talk.answer(protocol.Message(8, calls, run="r")) == protocol.Stopped(8)
+    assert read == []
+    for _ in range(3):
+        talk.answer(failed())
+    read.clear()
+    assert talk.answer(protocol.Message(9, calls, run="r")) == protocol.Stopped(9, LIMIT)
+    assert len(read) == MAX_REPORTED
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,11 @@ def on_decided(call: Call, run: Run) -> None:
     on_success(call, run)
 
 
+def may_end(run: Run) -> bool:
+    """Whether a message could end this run because of what failed in it; a glance, whatever the message has."""
+    return bool(run.identical)
+
+
 def on_message(calls: list[Call], run: Run, config: Config, decided: Callable[[str], bool]) -> Stop | None:
     """Whether the run ends before the calls of this message run. `decided`: whether the call of a nonce waits no more.
 
@@ -168,8 +173,12 @@ def on_message(calls: list[Call], run: Run, config: Config, decided: Callable[[s
     """
     if not calls or run.stop is not None:
         return run.stop
-    counts = [identical_failures(call, run) for call in calls]
-    if min(counts) < config.max_identical_failures or any(_has_news(call, run, decided) for call in calls):
+    counts: list[int] = []
+    for call in calls:
+        counts.append(identical_failures(call, run))
+        if counts[-1] < config.max_identical_failures:
+            return None
+    if any(_has_news(call, run, decided) for call in calls):
         return None
     waits = any(known_failure(call, run) == HELD for call in calls)
     run.stop = _waiting(run, config) if waits else Stop(CODE_IDENTICAL, correction.repeated(calls[0], counts[0]))

@@ -41,10 +41,6 @@ SHELL_SEAM = "commandShell"
 """Whether commands enter their rooms, see `plugin/gateway/seams.mjs`."""
 
 
-MAX_LOGGED = 100
-"""Calls of one message that are logged and counted where its run ends before they run; a message may have thousands."""
-
-
 class Session(SessionState):
     """Answers one gateway."""
 
@@ -336,20 +332,20 @@ class Session(SessionState):
     def _message(self, message: messages.Message) -> messages.Wire:
         if not message.calls:
             return self._verdicts.begins(message)
-        calls = [self.guard.processes.joined(_call(message, item)) for item in message.calls]
+        calls = (self.guard.processes.joined(_call(message, item)) for item in message.calls)
         decided = self.approvals.is_decided if self.approvals else lambda nonce: False  # noqa: ARG005
         refusals = self.guard.message(message.run, message.agent, calls, decided)
         if not refusals:
             return messages.Stopped(message.id)
         shadow = self.is_shadowed(message.agent)
-        for refusal in refusals[:MAX_LOGGED]:
+        for refusal in refusals:
             if shadow and self.outbox.is_reported(message.run, _code(refusal)):
                 continue  # a run that would have been stopped goes on: that is said once
             if refusal.failure not in (HELD, BLOCKED):  # with those nothing was wrong with how they were called
                 self.outbox.refusal(refusal, message.provider, message.model, shadow=self.is_shadowed(refusal.call.agent))
         if shadow:
             return messages.Stopped(message.id)
-        for refusal in refusals[:MAX_LOGGED]:
+        for refusal in refusals:
             self.outbox.measured(partial(Measure.malformed, refusal=refusal, now=self.now()))
         first = refusals[0]
         if first.correction.stop:

@@ -250,15 +250,15 @@ def _is_due(count: int, settings: LoopDetection) -> bool:
     return count >= settings.warning_threshold and (count - settings.warning_threshold) % AGAIN == 0
 
 
+def may_end(run: Run, config: Config) -> bool:
+    """Whether a message could end this run because of what a detector blocked in it."""
+    return config.loop_detection.enabled is True and run.counters.of(BlockCounters).criticals.count > 0
+
+
 def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
     """The end of a run whose next message only repeats what a detector blocked already; sets `run.stop`."""
     settings, past = config.loop_detection, run.past
-    if (
-        not calls
-        or not run.counters.of(BlockCounters).criticals.count
-        or settings.enabled is not True
-        or run.stop is not None
-    ):
+    if not calls or run.stop is not None or not may_end(run, config):
         return run.stop
     found = None
     for call in calls:
