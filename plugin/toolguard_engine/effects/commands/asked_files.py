@@ -9,6 +9,7 @@ from posixpath import basename, dirname
 
 from msgspec import structs
 
+from toolguard_engine.effects.commands.entered_files import EnteredFiles
 from toolguard_engine.effects.commands.found_paths import FoundPaths
 from toolguard_engine.effects.commands.later_files import LaterFiles
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, UnreadFile
@@ -157,7 +158,7 @@ class AskedFiles:
         """The paths of which it was asked where they were copied from, and where that is."""
         self.named: dict[tuple[str, str], list[str]] = {}
         """By patterns of their names and the folder; with the files that agents made."""
-        self._entered: list[tuple[str, str]] = []
+        self._entered = EnteredFiles()
         self._code_read: dict[tuple[str, str, str, str, tuple[str, ...], bool], None] = {}
         """See `is_new_code`."""
         self.position = 0

@@ -265,11 +265,17 @@ class FileWalk(WalkState):
         return [file for path in feed.files[:MAX_FED] for file in self.files_at(path, program)]
 
     def run_file(
-        self, file: FilePlace, program: ProgramRun, state: ShellState, stdin: StdinSource | None = None
+        self,
+        file: FilePlace,
+        program: ProgramRun,
+        state: ShellState,
+        stdin: StdinSource | None = None,
+        *,
+        sourced: bool = False,
     ) -> StdinSource:
-        """Runs the content of a file as shell commands, within limits of its own."""
+        """Runs the content of a file as shell commands, within limits of its own. `sourced`: in the shell that runs it."""
         running = self.running
-        if running is None or not running.enter(file):
+        if running is None or not running.enter(file, sourced=sourced):
             return StdinSource(None, (program.name,))
         inner = type(self)(self.specials, running, file)
         inner.goes_on_from(self)

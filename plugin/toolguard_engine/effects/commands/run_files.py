@@ -20,15 +20,6 @@ MAX_RAN = 2_000
 MAX_OVERWRITTEN = 64
 """Runs of files that the command itself writes, for which these are read as well."""
 
-MAX_DEPTH = 4
-"""Files that run files."""
-
-MAX_PARTS = 8
-"""Targets and scripts that run others, of the same file."""
-
-MAX_TAKEN_IN = 40
-"""The same of files of agents that take in one another."""
-
 
 class RunFiles(AskedFiles):
     """The files that the programs of one call run, and when each of them runs."""
@@ -158,17 +149,18 @@ class RunFiles(AskedFiles):
             self._below_named(folder, re.compile(pattern)) == paths for (pattern, folder), paths in before.named.items()
         )
 
-    def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False) -> bool:
+    def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False, sourced: bool = False) -> bool:
         """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left.
-        `taken_in`: by other code, where deep chains are ordinary."""
-        if (file.path, part) in self._entered:
+        `taken_in`: by other code, where deep chains are ordinary; `sourced`: what runs it uses what it sets."""
+        entered = self._entered
+        if entered.has(file.path, part):
             return False
-        most = MAX_TAKEN_IN if taken_in and file.made else MAX_PARTS
-        depth = MAX_TAKEN_IN if taken_in and file.made else MAX_DEPTH
-        if len(self._entered) >= most or len({path for path, _ in self._entered} | {file.path}) > depth:
+        if entered.is_too_deep(file, taken_in=taken_in):
             self._leave_out(file, "it is nested too deeply in files that run other files", made=file.made)
             return False
-        self._entered.append((file.path, part))
+        if not sourced and entered.is_known_well(file, part):
+            return False
+        entered.enter(file, part)
         return True
 
     def program_begins(self) -> None:
@@ -196,10 +188,10 @@ class RunFiles(AskedFiles):
 
     def is_running(self, path: str) -> bool:
         """Whether a file, or a part of it, is being judged."""
-        return any(path == entered for entered, _ in self._entered)
+        return self._entered.has(path)
 
     def leave(self, file: FilePlace, flaws: Collection[str], part: str = "") -> None:
-        self._entered.remove((file.path, part))
+        self._entered.leave(file, part)
         self.has_failed = self.has_failed or "intricate" in flaws
         if not {"long", "deep", "intricate"}.isdisjoint(flaws):
             self._leave_out(file, "it is too long or too complex")

@@ -105,7 +105,7 @@ def _script(walk: Walk, program: ProgramRun, at: int) -> str | None:
     return text
 
 
-def _script_files(walk: Walk, program: ProgramRun, at: int, state: ShellState) -> StdinSource:
+def _script_files(walk: Walk, program: ProgramRun, at: int, state: ShellState, *, sourced: bool = False) -> StdinSource:
     """Runs the script `argv[at]` of this machine, or those that reach the standard input."""
     named = at < len(program.argv) and program.argv[at] not in STDIN
     if named and program.argv[at] == UNKNOWN and program.given:
@@ -116,7 +116,7 @@ def _script_files(walk: Walk, program: ProgramRun, at: int, state: ShellState) -
         found = walk.files_at(program.argv[at], program) if named else walk.fed_files(program)
     feed = StdinSource(None, (program.name,))
     for file in found:
-        feed = walk.run_file(file, program, state, program.stdin if named else None)
+        feed = walk.run_file(file, program, state, program.stdin if named else None, sourced=sourced)
     return feed
 
 
@@ -124,7 +124,7 @@ def _source(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
     script = _script(walk, program, 1)
     if script:
         return walk.text(script, state, None, piped=program.piped, pipeline=program.pipeline)
-    return _script_files(walk, program, 1, state)
+    return _script_files(walk, program, 1, state, sourced=True)
 
 
 def _open(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
