@@ -61,6 +61,9 @@ class YearClock:
     def time(self) -> float:
         return self._at
 
+    def worked(self) -> float:
+        return 0.0
+
     def now(self) -> datetime:
         return datetime.fromtimestamp(self._at, UTC)
 

@@ -46,10 +46,16 @@ class StandingClock:
 
     def __init__(self) -> None:
         self._start = datetime.now(UTC)
-        self._passed = 0.0
+        self._passed = self._worked = 0.0
+        self.message_takes = 0.0
+        """Seconds of processor time that each message takes."""
 
     def monotonic(self) -> float:
         return 1_000.0 + self._passed
+
+    def worked(self) -> float:
+        self._worked += self.message_takes
+        return self._worked
 
     def time(self) -> float:
         return self._start.timestamp() + self._passed

@@ -42,6 +42,9 @@ class HandClock:
     def monotonic(self) -> float:
         return self.at
 
+    def worked(self) -> float:
+        return 0.0
+
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.time(), UTC)
 

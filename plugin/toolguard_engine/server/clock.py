@@ -18,6 +18,9 @@ class Clock(Protocol):
     def now(self) -> datetime:
         """The same moment as a date, in UTC."""
 
+    def worked(self) -> float:
+        """Seconds of processor time that this thread has used."""
+
 
 class SystemClock:
     """The clock of this machine."""
@@ -30,6 +33,9 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def worked(self) -> float:
+        return time.thread_time()
 
 
 class Every:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from toolguard_engine.config import conflicts
 from toolguard_engine.server import warm_up
 from toolguard_engine.server.engine_context import Context, Intervals
+from toolguard_engine.server.fair_turns import QUIET, FairTurns
 from toolguard_engine.server.held_calls_step import HeldCalls
 from toolguard_engine.server.metrics_step import Metrics
 from toolguard_engine.server.outbox import fault
@@ -61,6 +62,10 @@ class Engine:
         self._output = parts.context.output
         self._clock = parts.context.clock
         self._lines = Lines(messages.MAX_LINE)
+        self._turns = FairTurns()
+        self._is_others_turn = False
+        """Whether what came meanwhile is read before another call that had to wait."""
+        self._decided: messages.Incoming | None = None
         self._warm_up: Iterator[None] | None = None
 
     def run(self) -> None:
@@ -75,6 +80,8 @@ class Engine:
     def turn(self) -> bool:
         """Answers the next bytes, or does what is due while there are none. False once the input has ended."""
         self._settle()
+        if self._turns.next < math.inf and self._took_waiting():
+            return True
         if self._warm_up is not None and not self._pipe.ready(0.0):
             self._do(self._warm_up_further)
             return True
@@ -89,7 +96,29 @@ class Engine:
                 return True
         if data := self._pipe.read():
             self._take(data)
-        return bool(data)
+            return True
+        while (message := self._turns.take()) is not None:
+            self._answer_waiting(message)
+        return False
+
+    def _took_waiting(self) -> bool:
+        """Answers one that had to wait: it has waited long enough, or nobody else asks."""
+        left = max(0.0, self._turns.next - self._clock.monotonic())
+        if (left > 0 or self._is_others_turn) and self._pipe.ready(min(QUIET, left)):
+            return False
+        now = self._clock.monotonic()
+        message = self._turns.take(now) or self._turns.take()
+        if message is not None:
+            self._look()
+            self._answer_waiting(message)
+            self._write_records()
+            self._is_others_turn = True
+        return True
+
+    def _answer_waiting(self, message: messages.Incoming) -> None:
+        begun = self._clock.worked()
+        answer = self._decide(message)
+        self._send_with(answer, partial(leading_members.leading, messages.encode(message)), begun)
 
     def _warm_up_further(self) -> None:
         """One step, while no message waits."""
@@ -139,7 +168,8 @@ class Engine:
             parts.settings.retry,
         )
 
-    def _take(self, data: bytes) -> None:
+    def _look(self) -> None:
+        """What may have changed outside of the engine."""
         parts = self.parts
         self._do(
             parts.policy.look_at_rules,
@@ -148,6 +178,10 @@ class Engine:
             parts.metrics.look_at_limits,
             parts.secrets.look,
         )
+
+    def _take(self, data: bytes) -> None:
+        self._is_others_turn = False
+        self._look()
         for line, too_long in self._lines.feed(data):
             self._answer(line, too_long=too_long)
         self._write_records()
@@ -177,10 +211,9 @@ class Engine:
     def _answer(self, line: bytes, *, too_long: bool) -> None:
         if not line.strip():
             return
+        begun = self._clock.worked()
         answer = self.decide(line, too_long=too_long)
-        if answer is not None:
-            self._reply(answer, partial(leading_members.leading, line))
-            self._do(self.session.settle)
+        self._send_with(answer, partial(leading_members.leading, line), begun)
         if isinstance(answer, messages.Ready):
             parts = self.parts
             self._do(
@@ -192,8 +225,17 @@ class Engine:
             )
             self._warm_up = warm_up.steps(self.session.guard)
 
+    def _send_with(self, answer: messages.Wire | None, leading: Callable[[], leading_members.Leading], begun: float) -> None:
+        """Sends an answer, does what it did not wait for, and counts what both took. `begun`: see `Clock.worked`."""
+        if answer is not None:
+            self._reply(answer, leading)
+            self._do(self.session.settle)
+        message, self._decided = self._decided, None
+        if message is not None:
+            self._turns.used(message, self._clock.worked() - begun, self._clock.monotonic())
+
     def decide(self, line: bytes, *, too_long: bool = False) -> messages.Wire | None:
-        """The answer to one line, if there is to be one. Never raises but `BrokenPipeError`."""
+        """The answer to one line, if there is to be one now. Never raises but `BrokenPipeError`."""
         if too_long:
             return self._unreadable(leading_members.leading(line), f"a line of more than {messages.MAX_LINE} bytes")
         try:
@@ -202,6 +244,10 @@ class Engine:
             return self._unreadable(error.leading, str(error))
         except MemoryError:
             return self._unreadable(leading_members.leading(line), "it needs too much memory")
+        return None if self._turns.postpones(message, self._clock.monotonic()) else self._decide(message)
+
+    def _decide(self, message: messages.Incoming) -> messages.Wire | None:
+        self._decided = message
         try:
             answer = self.session.answer(message)
         except Exception as error:  # noqa: BLE001 - a bug must become an answer, or the call would hang
