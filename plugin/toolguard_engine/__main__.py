@@ -11,13 +11,18 @@ from toolguard_engine.start_signals import StartSignals
 STARTING = StartSignals(say=True) if __name__ == "__main__" and not sys.stdin.isatty() else None
 
 import gc
+
+if STARTING:
+    gc.disable()  # nothing of what is loaded now is garbage, and looking for some takes a twentieth of the start
+
+from toolguard_engine import spared_imports
+
+spared_imports.load()
+
 import os
 import signal
 from functools import partial
 from types import FrameType
-
-if STARTING:
-    gc.disable()  # nothing of what is loaded now is garbage, and looking for some takes a twentieth of the start
 
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server import work_ticks
