@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.any_of import AnyOf
+from toolguard_engine.wording import secret_signs
 from toolguard_engine.wording.visible_text import counted_spaces, visible
 
 MAX_VALUE = 120
@@ -86,6 +87,12 @@ _CURL_USER = lazy_re.compile(
     r"(?P<name>(?:^|\s)(?:-u|--user)(?:=|\s{0,20})(?P<quote>[\"'])?[^\s:\"'=]{1,200}:)"
     r"(?P<value>(?!\d+(?:\s|$))(?(quote)(?:(?!(?P=quote))[^\n])+|\S+))"
 )
+_BESIDE_NAMES = (
+    (_HEADER, "header"), (_SCHEME, "scheme"), (_USERINFO, "user"), (_LONE_USERINFO, "user"), (_CURL_USER, "-u"),
+    (_SHORT_OPTION, "-p"), (_OPTION, "option"), (_ASSIGNED, "assigned"),
+)  # fmt: skip
+"""Each with the sign (`secret_signs`) without which it matches nothing."""
+
 _REFERENCE = lazy_re.compile(r"[\"']?\$(?:\{?[A-Z_][A-Z0-9_]*\}?|\(.*)?\Z")
 """A variable's name or the beginning of `$(command)`: it refers to the secret without showing it."""
 _ACTIVE = lazy_re.compile(r"[;|&`\n$]")
@@ -152,9 +159,12 @@ def redact_text(text: str, *, active: bool = False, scanned: int = MAX_SCANNED) 
     hide = _hide_passive if active else _hide_value
     rest = len(text) - scanned
     text = text[:scanned] if text.isascii() else HALVES.sub(lambda half: visible(half[0]), text[:scanned])
-    text = _SECRET_VALUE.sub(HIDDEN, text)
-    for pattern in (_HEADER, _SCHEME, _USERINFO, _LONE_USERINFO, _CURL_USER, _SHORT_OPTION, _OPTION, _ASSIGNED):
-        text = pattern.sub(hide, text)
+    if secret_signs.may_have_key(text):
+        text = _SECRET_VALUE.sub(HIDDEN, text)
+    signs = secret_signs.signs(text)
+    for pattern, sign in _BESIDE_NAMES:
+        if sign in signs:
+            text = pattern.sub(hide, text)
     return f"{text[:-MARGIN]}... ({rest + scanned} characters)" if rest > 0 else text
 
 
