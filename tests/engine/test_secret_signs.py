@@ -28,9 +28,9 @@ def matching(source: str) -> st.SearchStrategy[str]:
 KEYS = [
     "sk-abc1{}", "pk_live1{}", "rk-1{}", "sk-proj-abcdefghijklmnopqrst", "dop_v1_{hex}", "AccountKey=a+/b{}", "ghp_{}",
     "ghs_{}", "hooks.slack.com/services/T0/B0/x/y/z/w", "x/api/webhooks/12345/{}", "github_pat_{}", "glpat-{}",
-    "AKIA{upper}", "ASIA{upper}", "AIza{}", "ya29.{}", "xoxb-1234567890", "xoxe-{}", "npm_{}", "pypi-AgE{}", "hf_{}", "fw_{}", "gsk_{}",
-    "12345678:{tele}",
-    "1234567890:{tele}", "SG.{}.{}", "eyJabcdefgh.abcdefgh", "-----BEGIN PRIVATE KEY-----\nx", "-----BEGIN A PRIVATE KEY BLOCK-----",
+    "AKIA{upper}", "ASIA{upper}", "AIza{}", "ya29.{}", "xoxb-1234567890", "xoxe-{}", "npm_{}", "pypi-AgE{}", "hf_{}",
+    "fw_{}", "gsk_{}", "12345678:{tele}", "1234567890:{tele}", "SG.{}.{}", "eyJabcdefgh.abcdefgh",
+    "-----BEGIN PRIVATE KEY-----\nx", "-----BEGIN A PRIVATE KEY BLOCK-----",
 ]  # fmt: skip
 
 
