@@ -118,6 +118,10 @@ class PersonSession:
     def set_page_proxy(self, on: bool) -> None:  # noqa: FBT001 - one switch
         first(self._connection, "SELECT fleet.set_page_proxy(%s)", (on,), object)
 
+    def set_quota(self, gateway: str, megabytes: int) -> None:
+        """How much a gateway may store in a day; `*`: each that has no quota of its own. Raises `FleetError`."""
+        first(self._connection, "SELECT fleet.set_quota(%s, %s)", (gateway, megabytes), object)
+
     def set_retention(self, table: str, days: int) -> None:
         first(self._connection, "SELECT fleet.set_retention(%s, %s)", (table, days), object)
 

@@ -190,3 +190,39 @@ def test_a_warning_is_for_the_next_call_that_counts() -> None:
     assert [totals.take_note("main", "t"), totals.take_note("other", "s"), totals.take_note("main", "s")] == ["", "", "one"]
     totals.warn(general, "", "all")
     assert [totals.take_note("any", "t"), totals.take_note("main", "s")] == ["all", ""]
+
+
+DAY_CAP, SESSION_CAP = limits({"per": "day", "tokens": 10}, {"per": "session", "tokens": 10})
+BEGINS = {"day": 0, "session": 0, "month": 0}
+
+
+def learned(caps: tuple[SpendingCap, ...], **sums: Any) -> SpendingTotals:
+    totals = SpendingTotals(caps)
+    totals.learn(CountedSums(BEGINS, **sums))
+    return totals
+
+
+def test_a_limit_of_the_day_is_reached_by_what_others_used() -> None:
+    totals = learned((DAY_CAP,), amounts={DAY_CAP.key: 10.0})
+    assert totals.reached("main", "s") == (DAY_CAP, 10.0)
+    assert totals.reached("main", "another") == (DAY_CAP, 10.0)
+
+
+def test_a_limit_of_a_session_is_reached_in_that_session_only() -> None:
+    totals = learned((SESSION_CAP,), amounts={SESSION_CAP.key: 10.0}, sessions={SESSION_CAP.key: {"s": 10.0, "t": 9.0}})
+    assert totals.reached("main", "s") == (SESSION_CAP, 10.0)
+    assert totals.reached("main", "t") is None
+    assert totals.reached("main", "another") is None
+
+
+def test_what_is_below_its_limit_is_not_reached() -> None:
+    totals = learned((DAY_CAP, SESSION_CAP), amounts={DAY_CAP.key: 9.0}, sessions={SESSION_CAP.key: {"s": 9.0}})
+    assert totals.reached("main", "s") is None
+    totals.use([used_call(1)])
+    assert totals.reached("main", "s") == (DAY_CAP, 10.0)
+
+
+def test_a_sum_that_falls_below_a_raised_limit_frees_again() -> None:
+    totals = learned((DAY_CAP,), amounts={DAY_CAP.key: 10.0})
+    totals.learn(CountedSums({**BEGINS, "day": DAY}, amounts={DAY_CAP.key: 1.0}))
+    assert totals.reached("main", "s") is None

@@ -229,6 +229,16 @@ def test_events_are_shown_to_those_whom_they_concern(database: FleetDatabase, st
     assert web.id not in text.stdout
 
 
+def test_maintain_sets_quotas(database: FleetDatabase, state: Path) -> None:
+    gateway, owner = database.gateway().id, database.dsn(OWNER)
+    fleet(state, "maintain", "--quota", "200", "--quota", f"{gateway}=2000", "--dsn", owner)
+    (latest, *_) = fleet(state, "events", "--kind", "quota", "--dsn", owner)["data"]["events"]
+    assert (latest["gateway"], latest["detail"]) == (gateway, "2000 MB a day")
+    assert toolguard("fleet", "maintain", "--quota", "much", "--dsn", owner, "--state-dir", state).returncode == 2
+    unknown = toolguard("fleet", "maintain", "--quota", "nobody=5", "--dsn", owner, "--state-dir", state)
+    assert (unknown.returncode, "nobody" in unknown.stderr) == (1, True)
+
+
 def test_maintain_says_that_a_restored_database_is_open(database: FleetDatabase, state: Path) -> None:
     owner = database.dsn(OWNER)
     assert fleet(state, "maintain", "--dsn", owner)["data"]["open"] is False

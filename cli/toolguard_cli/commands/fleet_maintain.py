@@ -20,6 +20,7 @@ from toolguard_engine.wording import printable
 if TYPE_CHECKING:
     from toolguard_fleet.registry_rows import MaintenanceReport
 
+QUOTA = re.compile(r"(?:([A-Za-z0-9_.-]{1,200})=)?([0-9]{1,7})")
 KEPT = re.compile(r"([a-z_]{1,63})=([0-9]{1,4})")
 
 app = command_app()
@@ -33,6 +34,14 @@ def run(
         list[str] | None,
         typer.Option("--keep", help="TABLE=DAYS: how long a table's rows are kept; may be repeated.", show_default=False),
     ] = None,
+    quota: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quota",
+            help="MB or GATEWAY=MB: how much each gateway, or one, may store in a day; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     dsn: Dsn = "",
 ) -> Result:
     """Create partitions for the next 30 days, drop old ones, and expire old calls. Run it daily."""
@@ -40,9 +49,14 @@ def run(
     wanted = [KEPT.fullmatch(text) for text in keep or []]
     if not all(wanted):
         raise typer.BadParameter("give TABLE=DAYS", param_hint="--keep")
+    quotas = [QUOTA.fullmatch(text) for text in quota or []]
+    if not all(quotas):
+        raise typer.BadParameter("give a number of megabytes, or GATEWAY=MEGABYTES", param_hint="--quota")
     with fleet_session.opened(places, dsn) as session:
         for match in filter(None, wanted):
             session.set_retention(match[1], int(match[2]))
+        for match in filter(None, quotas):
+            session.set_quota(match[1] or "*", int(match[2]))
         done = session.maintain()
     words = f"{len(done.created)} partitions created, {len(done.dropped)} dropped, {done.expired} held calls expired"
     data = registry_view.camel_case(msgspec.to_builtins(done))
