@@ -5,6 +5,7 @@ Most of the two dozen collections of a `RunFiles` are empty, and a thousand comm
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from toolguard_engine.effects.commands.asked_files import AskedFiles
@@ -20,18 +21,15 @@ _TAKEN = (
 )  # fmt: skip
 """What the same command knows without asking again."""
 
+_taken = attrgetter(*_TAKEN)
+_LATER = LaterFiles.__slots__
+_later = attrgetter(*_LATER)
+
 
 class KeptFiles:
     """`made`, `version`: the memory of files, and the version of it of which this is true; `asked`: see `AskedFiles`."""
 
-    __slots__ = (*_TAKEN, "_later", "asked", "made", "runs", "version", "was_empty")
-
-    brought_asked: dict[str, bool]
-    copied_asked: dict[str, str]
-    made_asked: dict[str, bool]
-    named: dict[tuple[str, str], list[str]]
-    patterns: dict[str, list[str]]
-    _untouched: dict[tuple[str, ...], None]
+    __slots__ = ("_later", "_taken", "asked", "made", "runs", "version", "was_empty")
 
     def __init__(self, files: AskedFiles, made: FileMemory, version: int) -> None:
         self.made = made
@@ -39,22 +37,21 @@ class KeptFiles:
         self.was_empty = files.was_empty
         self.runs = files.runs
         self.asked = files.asked or _NOTHING
-        for name in _TAKEN:
-            setattr(self, name, getattr(files, name) or _NOTHING)
-        self._later = tuple([getattr(files.later, name) or None for name in LaterFiles.__slots__])
+        self._taken = tuple([known or None for known in _taken(files)])
+        self._later = tuple([known or None for known in _later(files.later)])
 
-    @property
-    def untouched_together(self) -> dict[tuple[str, ...], None]:
-        """The files that were asked about together, and that no agent made or brought."""
-        return self._untouched
+    def of(self, name: str) -> dict[Any, Any]:
+        """The member of this name of the `RunFiles` whose command was read; only read."""
+        return self._taken[_TAKEN.index(name)] or _NOTHING
 
     def give(self, files: AskedFiles) -> None:
         """Tells a command what the same one has found out."""
         files.runs = self.runs
-        for name in _TAKEN:
-            if known := getattr(self, name):
+        for name, known in zip(_TAKEN, self._taken, strict=True):
+            if known:
                 setattr(files, name, known)
-        files.unread = dict(files.unread)
-        for name, known in zip(LaterFiles.__slots__, self._later, strict=True):
+        if files.unread:
+            files.unread = dict(files.unread)
+        for name, known in zip(_LATER, self._later, strict=True):
             if known:
                 setattr(files.later, name, known)
