@@ -20,8 +20,8 @@ from toolguard_engine.effects.facts.command import CARRIED, UNKNOWN, ProgramRun
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax import quoted_commands
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.quoted_commands import is_start
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 MAX_WORDS = 40
 MAX_TEXTS = 8

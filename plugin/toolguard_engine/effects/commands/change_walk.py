@@ -19,10 +19,10 @@ from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import unpacking
 from toolguard_engine.effects.programs.wrappers import SHELLS
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.made_texts import QUERIED, literals
 from toolguard_engine.effects.syntax.outputs import known_text, printed
 from toolguard_engine.effects.syntax.parse import MAX_CHARS
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 LOOKED_AT, PLACED = 0.5, 6
 """Steps for each file that the command wrote, where a program copies or moves files, and for each that it brings along."""

@@ -13,8 +13,8 @@ from toolguard_engine.effects.languages import kept_code, language_catalogue
 from toolguard_engine.effects.languages.code_deeds import INPUT, CodeReading, Deed
 from toolguard_engine.effects.programs import sql, sql_meta_commands
 from toolguard_engine.effects.syntax import quoted_commands, statement_files
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import known_text
+from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.model.lazy import FAILURES
 
 CODE_CHARACTERS = 16

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.project_files import MAX_LINES, Lines
+from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.model.lazy import FAILURES
 
 MAX_TEXT = 65_536

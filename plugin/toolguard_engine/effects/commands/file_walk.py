@@ -17,7 +17,7 @@ from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.model.lazy import FAILURES
 
 RUN_PACKAGES = program_catalogue.programs("package_program_runner")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import split
 
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 MAX_SETTINGS = 16
 _COUNT, _PARAMETERS, _KEY, _VALUE = "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"

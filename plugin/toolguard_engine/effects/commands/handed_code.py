@@ -22,7 +22,7 @@ from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages import language_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 _SEARCHED = word_set(
     ".groovy .gradle .java .kt .kts .scala .sc .clj .cljs .nix .tcl .exp .jl .el .lisp .scm .ss .rkt .hy .fnl .janet .ml .hs"

@@ -14,7 +14,7 @@ from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 _SETTINGS = ("config", "config.worktree", "../../config")
 """The last one: of the repository that a working tree belongs to."""

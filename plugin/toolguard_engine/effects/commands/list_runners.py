@@ -14,8 +14,8 @@ from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.file_readers import found_in
 from toolguard_engine.effects.programs.wrappers import SHELLS
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, known_text
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 MAX_GIVEN = 400
 """Words or lines of input that are examined for `xargs` and the like."""

@@ -13,7 +13,7 @@ from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
 from toolguard_engine.effects.syntax import project_files
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 PACKAGE = "package.json"
 _STEPS = {

@@ -13,6 +13,7 @@ from toolguard_engine.effects.commands.code_walk import CodeWalk
 from toolguard_engine.effects.commands.file_walk import MAX_FED, RUN_PACKAGES, is_interpreter
 from toolguard_engine.effects.commands.walk_state import (
     EVERY,
+    FOLDER_CHANGERS,
     JUMPS,
     MAX_NESTED,
     MAX_RUNS,
@@ -33,8 +34,8 @@ from toolguard_engine.effects.manuals.wrapper_catalogue import WrapperWords
 from toolguard_engine.effects.programs import sql
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax import applied_rehearsals
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, printed, together
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 ASSIGNMENT = lazy_re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _CODED = frozenset((*interpreters.PROGRAMS, *sql.CLIENTS))
@@ -46,6 +47,7 @@ _COMMANDS = word_set(
 )
 """Variables whose value is a command that other programs run."""
 
+_INTO_VARIABLES = program_catalogue.programs("variable_printer")
 _SAME_SHELL = frozenset({"command", "builtin"})
 _LOGINS = program_catalogue.programs("login")
 """Wrappers that start a shell if no program is given."""
@@ -69,11 +71,29 @@ class ProgramWalk(CodeWalk):
 
     def named(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs a program that a text of the shell names, so that a builtin of this name comes before files."""
-        if state.branches and program.name in JUMPS:
-            state.jump()
+        if state.frames and program.name in JUMPS:
+            state.jump(program.argv)
+        if state.others and program.name not in PASSIVE and program.name not in FOLDER_CHANGERS:
+            self._elsewhere_as_well(program, state)
+        if program.name in _INTO_VARIABLES and "-v" in program.argv:
+            self._printed_into(program, state)
         if program.name in PASSIVE and not self._is_other(program.name, state) and self.is_again(program):
             return self._again(program, state)
         return self.run(program, state)
+
+    def _printed_into(self, program: ProgramRun, state: ShellState) -> None:
+        """`printf -v x`: sets a variable to what it would print."""
+        at = program.argv.index("-v")
+        if len(program.argv) > at + 1:
+            rest = (program.argv[0], *program.argv[at + 2 :])
+            state.assign(program.argv[at + 1], printed(replace(program.with_words(rest), piped=True)).text or UNKNOWN)
+
+    def _elsewhere_as_well(self, program: ProgramRun, state: ShellState) -> None:
+        """Runs a program in the other folders that the shell may be in."""
+        for folder in state.others:
+            inner = state.fork()
+            inner.cwd, inner.others = folder, ()
+            self.run(replace(program, cwd=folder), inner)
 
     def run(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
@@ -220,9 +240,11 @@ class ProgramWalk(CodeWalk):
         self.calls += 1
         if self.calls > MAX_RUNS:
             raise RunsFull
-        before, via, calling, here = state.args, state.via, state.calling, self.here
-        state.args, state.via, state.calling = program.argv, (*via, "()"), calling | {program.name}
+        before, via, calling, here = (state.args, state.other_args), state.via, state.calling, self.here
+        state.args, state.other_args = program.argv, ()
+        state.via, state.calling = (*via, "()"), calling | {program.name}
         self.nested += 1
+        state.enter_frame()
         try:
             if self.nested > MAX_NESTED:
                 self.flaws.add("deep")
@@ -236,7 +258,8 @@ class ProgramWalk(CodeWalk):
             return NOTHING
         finally:
             self.nested -= 1
-            state.args, state.via, state.calling, self.here = before, via, calling, here
+            state.leave_frame()
+            (state.args, state.other_args), state.via, state.calling, self.here = before, via, calling, here
 
     def run_wrapped(self, program: ProgramRun, state: ShellState) -> StdinSource | None:
         """Runs the inner program of a wrapper; None if none can be seen."""
@@ -259,7 +282,7 @@ class ProgramWalk(CodeWalk):
             inner.cwd = located(found.folder, inner.cwd)
         if found.wrapper.joined and program.name != "trap":
             return self._joined_words(program, at, state, inner)
-        feed = self._program_at(program, at, inner, edits=found.options.has("--edit"))
+        feed = self._program_at(program, at, inner, state, edits=found.options.has("--edit"))
         if program.name in _SAME_SHELL:  # `command cd x`
             state.cwd, state.variables = inner.cwd, inner.variables
         return feed
@@ -273,6 +296,21 @@ class ProgramWalk(CodeWalk):
             program = replace(program, assigns=(*program.assigns, (found[1], found[3])))
             at += 1
         return program, at
+
+    def _trapped(self, text: str, program: ProgramRun, state: ShellState) -> StdinSource:
+        """What runs when the shell ends: once as everything is now, and with variables again at its end."""
+        if "$" in text:
+            self.traps.append((text, program, state, state.watch()))
+        return self.inner_text(text, program, state.fork(program.name))
+
+    def run_traps(self) -> None:
+        """Runs what was to run at the end, with all values that its variables have had since."""
+        traps, self.traps = self.traps, []
+        for text, program, state, seen in traps:
+            if seen.values:
+                inner = state.fork(program.name)
+                inner.may_be(seen.values)
+                self.inner_text(text, program, inner)
 
     def _joined_words(self, program: ProgramRun, at: int, state: ShellState, inner: ShellState) -> StdinSource:
         """Runs the words from a position on as one text for a shell."""
@@ -291,13 +329,15 @@ class ProgramWalk(CodeWalk):
         fed = self.fed(program) if program.name in _LOGINS else None
         return self.text(fed, inner, None, piped=program.piped, pipeline=program.pipeline) if fed else None
 
-    def _program_at(self, program: ProgramRun, at: int, inner: ShellState, *, edits: bool) -> StdinSource | None:
+    def _program_at(
+        self, program: ProgramRun, at: int, inner: ShellState, state: ShellState, *, edits: bool
+    ) -> StdinSource | None:
         """The program that begins at one of a wrapper's words."""
         rest = program.argv[at:]
         if not rest[0] or edits:
             return None
         if program.name == "trap":
-            return self.inner_text(rest[0], program, inner) if len(rest) > 1 else None
+            return self._trapped(rest[0], program, state) if len(rest) > 1 else None
         given = tuple((position - at, feed) for position, feed in program.given if position >= at)
         unset = tuple(position - at for position in program.unset if position >= at)
         inner_run = ProgramRun(

@@ -14,7 +14,7 @@ from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
 from toolguard_engine.effects.manuals import option_parser, wrapper_catalogue
 from toolguard_engine.effects.syntax import project_files
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 _HOOKS = {
     "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),

@@ -13,8 +13,8 @@ from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.syntax import language_table, quoted_commands, tool_scripts
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.project_files import Lines, Rules
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 VERB_WITHIN = 10
 """Words: global options with values stand before it."""

@@ -15,7 +15,7 @@ from toolguard_engine.effects.commands.set_variables import run_variable
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun, StdinSource
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.model.work_limit import steps_to_build
 
 _COMPILERS = program_catalogue.programs("source_compiler") | {"go"}

@@ -13,7 +13,7 @@ from toolguard_engine.effects.commands import runner_table
 from toolguard_engine.effects.commands.runner_files import concerns, name_pattern
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 MAX_PARTS = 400
 _HARMLESS = lazy_re.compile(r"-j\d{0,3}|-[skBwn]{1,4}|--?[a-z][a-z-]{2,60}(?:[=:][\w,]{1,40})?|-[XW]\w{1,30}|\d{1,9}")

@@ -11,10 +11,13 @@ from toolguard_engine.effects.commands.program_walk import ASSIGNMENT
 from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
-from toolguard_engine.effects.syntax.expand import ShellState, here
+from toolguard_engine.effects.syntax.expand import here
 from toolguard_engine.effects.syntax.outputs import NOTHING
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 _DECLARING = program_catalogue.programs("declaration")
+_LOCAL = program_catalogue.programs("local_declaration")
+_CONSTANT = program_catalogue.programs("constant_declaration")
 _ROOTED = ("/", "~", "$", ".", "-", UNKNOWN, "")
 
 
@@ -26,24 +29,41 @@ def _cd(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     if target[:1] not in _ROOTED and (path := dict(program.assigns).get("CDPATH") or state.variables.get("CDPATH")):
         above = path if isinstance(path, str) else path[0]
         target = f"{above.partition(':')[0]}/{target}"
-    state.cwd = (before if isinstance(before, str) else UNKNOWN) if target == "-" else _entered(target, state)
+    if target == "-":
+        state.enter_folder(before if isinstance(before, str) else UNKNOWN)
+    else:
+        state.enter_folder(_entered(target, state.cwd), [_entered(target, other) for other in state.others])
     return NOTHING
 
 
-def _entered(target: str, state: ShellState) -> str:
+def _entered(target: str, cwd: str) -> str:
     """The folder in which the shell is after `cd`."""
     if target.startswith(UNKNOWN):
         return UNKNOWN
-    if target.startswith(("/", "~", "$")) or not state.cwd or state.cwd == UNKNOWN:
-        return target if state.cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN
-    return f"{state.cwd}/{target}"[:4096]
+    if target.startswith(("/", "~", "$")) or not cwd or cwd == UNKNOWN:
+        return target if cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN
+    return f"{cwd}/{target}"[:4096]
 
 
 def _declare(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
-    for word in program.argv[1:]:
+    is_local, words = program.name in _LOCAL, program.words
+    is_reference, constants = words.has("-n"), frozenset[str]()
+    assigns: list[tuple[str, str, bool]] = []
+    for word in words.texts:
+        name, value, appends = word, None, False
         if found := ASSIGNMENT.fullmatch(word):
-            walk.variable_set(found[1], found[3], program, state)
-            state.assign(found[1], found[3], append=bool(found[2]))
+            name, value, appends = found[1], found[3], bool(found[2])
+        if is_local:
+            state.keep_outer(name)
+        if value is not None and is_reference:
+            state.join(name, value)
+        elif value is not None:
+            walk.variable_set(name, value, program, state)
+            assigns.append((name, value, appends))
+        if program.name in _CONSTANT or words.has("-r"):
+            constants |= {name}
+    state.assign_all(assigns)
+    state.fixed |= constants
     return NOTHING
 
 
@@ -73,7 +93,7 @@ def _read(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | N
     fields = [_read_into(names, line, signs or "") for line in lines]
     for at, name in enumerate(names):
         values = tuple(dict.fromkeys(each[at] for each in fields))
-        state.variables[name] = values if len(values) > 1 else values[0]
+        state.assign(name, values)
     return NOTHING
 
 
@@ -107,7 +127,7 @@ def _hash(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None
 def _set(_: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     words = program.words
     if words.texts or words.end:
-        state.args = ("sh", *words.texts)
+        state.set_args(("sh", *words.texts))
     return NOTHING
 
 

@@ -28,9 +28,9 @@ from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.effects.syntax import tool_scripts
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, known_text, together
 from toolguard_engine.effects.syntax.project_files import makefile
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 
 def _shell(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
@@ -121,10 +121,13 @@ def _script_files(walk: Walk, program: ProgramRun, at: int, state: ShellState, *
 
 
 def _source(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
-    script = _script(walk, program, 1)
-    if script:
-        return walk.text(script, state, None, piped=program.piped, pipeline=program.pipeline)
-    return _script_files(walk, program, 1, state, sourced=True)
+    state.enter_frame()
+    if script := _script(walk, program, 1):
+        feed = walk.text(script, state, None, piped=program.piped, pipeline=program.pipeline)
+    else:
+        feed = _script_files(walk, program, 1, state, sourced=True)
+    state.leave_frame()
+    return feed
 
 
 def _open(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:

@@ -18,7 +18,7 @@ from toolguard_engine.effects.commands.specials import SPECIALS
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading, StdinSource
 from toolguard_engine.effects.syntax import windows_shells
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.model.work_limit import WorkLimit
 
 _NONE: frozenset[Any] = frozenset()

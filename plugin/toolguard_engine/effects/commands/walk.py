@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import product
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import endless_loops, home_words
-from toolguard_engine.effects.commands.program_walk import ProgramWalk
+from toolguard_engine.effects.commands import endless_loops, home_words, loop_rounds
+from toolguard_engine.effects.commands.value_walk import ValueWalk
 from toolguard_engine.effects.commands.walk_state import (
     MAX_NESTED,
-    PASSIVE,
-    PRINTERS,
-    SILENT,
     RunsFull,
     built,
     program_name,
@@ -24,10 +20,9 @@ from toolguard_engine.effects.commands.written_files import MAX_TOTAL
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.syntax import expand as fields
-from toolguard_engine.effects.syntax import variable_values
-from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.effects.syntax.outputs import MAX_TEXT, NOTHING, printed, together
+from toolguard_engine.effects.syntax.outputs import NOTHING, together
 from toolguard_engine.effects.syntax.parse import MAX_CHARS, parse
+from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.effects.syntax.syntax_tree import (
     Command,
     Group,
@@ -73,25 +68,15 @@ def _assign(assigns: list[tuple[str, str, bool]], state: ShellState, *, alone: b
         name, _, append = assigns[0]
         state.assign(name, tuple([value for _, value, _ in assigns]), append=append)
     elif assigns:
-        _assign_all(assigns, state)
+        state.assign_all(assigns)
 
 
-def _assign_all(assigns: list[tuple[str, str, bool]], state: ShellState) -> None:
-    """Sets variables; the elements of arrays also under the name with their index: `a=(x rm)` sets `a[0]` and `a[1]`."""
-    array, at = "", 0
-    for name, value, append in assigns:
-        state.assign(name, value, append=append)
-        is_next = append and name == array and value[:1] == " "
-        array, at = name, at + 1 if is_next else 0
-        if len(assigns) > 1:
-            state.variables[f"{name}[{at}]"] = value[1:] if is_next else value
-
-
-class Walk(ProgramWalk):
+class Walk(ValueWalk):
     """Walks the tree of a command line: its lists, pipelines, groups, loops, simple commands, words and redirections.
 
-    The classes that it builds on walk what these start: `ProgramWalk` a program, `CodeWalk` the code of interpreters,
-    `ChangeWalk` what programs write to files, and `FileWalk` the files of this machine that they run.
+    The classes that it builds on walk what these start: `ValueWalk` commands with each value of their variables,
+    `ProgramWalk` a program, `CodeWalk` the code of interpreters, `ChangeWalk` what programs write to files,
+    and `FileWalk` the files of this machine that they run.
     """
 
     def text(self, text: str, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int) -> StdinSource:
@@ -109,6 +94,8 @@ class Walk(ProgramWalk):
             found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
             if state.functions and self.nested == 1 and (file is None or self._calls_unknown()):
                 self._uncalled(state)
+            if self.traps and self.nested == 1:
+                self.run_traps()
         except (RunsFull, *FAILURES) as limit:
             if self.nested > 1:
                 raise
@@ -160,19 +147,26 @@ class Walk(ProgramWalk):
             if len(self.runs) > at:
                 self.leave_out(at)
             return output
-        if pipe.background or not pipe.chained:
+        if pipe.background or pipe.after != "&&":
             self.loose.add(pipeline)
         if pipe.place is not None:
             self.here = pipe.place
-        feed = stdin
         last = len(pipe.commands) - 1
-        if last == 0 and not pipe.background:
-            if not pipe.chained:
-                return self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
+        if pipe.after and not pipe.joins:
             state.enter_branch()
-            output = self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
+        if last == 0 and not pipe.background:
+            feed = self.command(pipe.commands[0], state, stdin, piped=piped, pipeline=pipeline)
+        else:
+            feed = self._parts(pipe, state, stdin, piped=piped, pipeline=pipeline)
+        if pipe.after and not pipe.joined:
             state.leave_branch()
-            return output
+        return feed
+
+    def _parts(
+        self, pipe: Pipeline, state: ShellState, feed: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        """What runs at once: the parts of a pipeline, or what the shell does not wait for."""
+        last = len(pipe.commands) - 1
         if pipe.background and self.running is not None:
             self.running.repeats += 1
             self.running.later.goes_on = True
@@ -180,8 +174,13 @@ class Walk(ProgramWalk):
             self.add(ProgramRun((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline), state)
         if last and endless_loops.listed(pipe):
             self.add(endless_loops.REQUESTS, state)
+        may_change = bool(state.variables or state.cwd)  # a part may be a shell of its own
+        if may_change:
+            state.enter_branch()
         for at, command in enumerate(pipe.commands):
             feed = self.command(command, state, feed, piped=piped or at < last, pipeline=pipeline)
+        if may_change:
+            state.leave_branch()
         if pipe.background and self.running is not None:
             self.running.repeats -= 1
         return feed or NOTHING
@@ -205,8 +204,7 @@ class Walk(ProgramWalk):
         state.work.spend(GROUP + len(group.words) / 2)
         if group.kind == "function":
             if group.name:
-                state.functions[group.name] = group.bodies[0]
-                state.calling -= {group.name}
+                state.define(group.name, group.bodies[0])
             return NOTHING
         if group.redirects:
             redirects, fed = self._redirects(group, state)
@@ -229,6 +227,8 @@ class Walk(ProgramWalk):
             self.running.repeats += 1
             self.running.later.loops += 1
         try:
+            if loops:
+                return self._rounds(group, state, stdin, piped=piped, pipeline=shared)
             return self._compound(group, state, stdin, piped=piped, pipeline=shared)
         finally:
             if loops and self.running is not None:
@@ -238,9 +238,7 @@ class Walk(ProgramWalk):
     def _compound(
         self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
     ) -> StdinSource:
-        """A loop, a condition or a group in braces."""
-        if group.kind in ("for", "select"):
-            return self._loop(group, state, stdin, piped=piped, pipeline=pipeline)
+        """A condition, a group in braces or a round of `while`."""
         for word in group.words:
             fields.text_of(word, state, self.capture)
         if group.kind in ("while", "until") and (does := endless_loops.endless(group)):
@@ -255,6 +253,24 @@ class Walk(ProgramWalk):
             state.leave_branch()
         return found[0] if len(found) == 1 else built(together(found, exact=False), state)
 
+    def _rounds(
+        self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        """A loop, again as long as a round leaves variables that the next one uses."""
+        round_of = self._loop if group.kind in ("for", "select") else self._compound
+        feeds: list[StdinSource] = []
+        for _ in range(1 + loop_rounds.MOST):
+            before, folders = dict(state.variables), (state.cwd, *state.others)
+            state.enter_frame(is_loop=True)
+            feeds.append(round_of(group, state, stdin, piped=piped, pipeline=pipeline))
+            state.leave_frame()
+            if loop_rounds.are_all(group) or not (
+                state.leads_out(folders)
+                or loop_rounds.use(group.bodies, loop_rounds.changed(before, state) - {group.name}, state)
+            ):
+                break
+        return feeds[0] if len(feeds) == 1 else built(together(feeds, exact=False), state)
+
     def _loop(
         self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
     ) -> StdinSource:
@@ -267,9 +283,14 @@ class Walk(ProgramWalk):
         if (UNKNOWN in values or not group.words) and endless_loops.counted(group, self.runs):
             self.add(endless_loops.JOBS, state)
         found: list[StdinSource] = []
+        may_be_none = not any(value.strip(UNKNOWN) for value in values)
+        if may_be_none:
+            state.enter_branch()
         for value in values[:MAX_LOOP] or [UNKNOWN]:
-            state.variables[group.name] = value
+            state.assign(group.name, value)
             found += [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
+        if may_be_none:
+            state.leave_branch()
         return built(together(found, exact=True), state)
 
     def simple(
@@ -283,11 +304,11 @@ class Walk(ProgramWalk):
             program = ProgramRun(argv, name, state.via, (), (), stdin, (), piped, pipeline, state.cwd)
             return self.named(program, state)
         state.work.spend(EXPANSION)
-        name = (
-            fields.undecided(words, state) if state.variables and not self._is_passive(command, state, piped=piped) else ""
-        )
+        name = fields.undecided(words, state) if state.variables and not self.is_passive(command, state, piped=piped) else ""
+        if state.other_args and fields.has_arguments(words):
+            self.with_other_args(command, state, stdin, piped=piped, pipeline=pipeline)
         if name:
-            run = self._print_each if self._only_prints(command, state) else self._for_each_value
+            run = self.print_each if self.only_prints(command, state) else self.for_each_value
             return run(name, command, state, stdin, piped=piped, pipeline=pipeline)
         if "HOME" in state.variables and (moved := home_words.moved(command, state.variables["HOME"])):
             self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
@@ -299,7 +320,7 @@ class Walk(ProgramWalk):
         if command.redirects:
             redirects, fed = self._redirects(command, state)
             stdin = fed or stdin
-        found, given, unset = self._expanded(words, state)
+        found, given, unset = self.expanded(words, state)
         if not found or not found[0]:
             _assign(assigns, state, alone=alone)
             if redirects or assigns:
@@ -320,77 +341,6 @@ class Walk(ProgramWalk):
             inner = self.run(program.with_words(tuple(found[1:]), program_name(found[1]), range(1, len(found))), state)
             feed = together([feed, inner], exact=False) if inner.text is None else inner
         return feed
-
-    def _for_each_value(
-        self, name: str, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
-    ) -> StdinSource:
-        """Runs a command with each value of a variable, which the command may set (`export x="$x y"`)."""
-        feeds: dict[StdinSource, None] = {}
-        before = state.variables[name]
-        after = dict[str, None]()
-        for at, value in enumerate(before):
-            state.variables[name] = value
-            if at:
-                state.enter_branch()
-            feeds[self.simple(command, state, stdin, piped=piped, pipeline=pipeline)] = None
-            if at:
-                state.leave_branch()
-            if (left := state.variables.get(name, value)) != value:
-                after.update(dict.fromkeys(variable_values.all_of(left)))
-        state.variables[name] = variable_values.one_of(after) if after else before
-        return next(iter(feeds)) if len(feeds) == 1 else built(together(list(feeds), exact=False), state)
-
-    def _only_prints(self, command: Simple, state: ShellState) -> bool:
-        """Whether it prints its words, and nothing else depends on which of its values each variable in them has."""
-        name = command.words[0]
-        if not isinstance(name, str) or name not in PRINTERS or name in self.specials or self._is_other(name, state):
-            return False
-        parts = (part for word in command.words if not isinstance(word, str) for part in word)
-        return not (command.redirects or command.assigns or any(isinstance(part, Substitution) for part in parts))
-
-    def _print_each(
-        self, _: str, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
-    ) -> StdinSource:
-        """Runs a command that only prints once, with all values of its variables; it prints a text for each combination."""
-        before, feeds = dict[str, tuple[str, ...]](), dict[StdinSource, None]()
-        while name := fields.undecided(command.words, state):
-            before[name] = variable_values.all_of(state.variables[name])
-            state.variables[name] = variable_values.in_one(before[name])
-        self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
-        for values in product(*before.values()):
-            state.variables.update(zip(before, values, strict=True))
-            argv = tuple(self._expanded(command.words, state)[0])
-            program = ProgramRun(argv, argv[0], state.via, stdin=stdin, piped=piped)
-            feeds[built(printed(program), state)] = None
-        state.variables.update(before)
-        if sum(len(feed.text or "") for feed in feeds) > MAX_TEXT:
-            self.flaws.add("long")
-        return next(iter(feeds)) if len(feeds) == 1 else built(together(list(feeds), exact=False), state)
-
-    def _is_passive(self, command: Simple, state: ShellState, *, piped: bool) -> bool:
-        """Whether nothing depends on which of its values each variable in the command has."""
-        name = command.words[0] if command.words else None
-        if not isinstance(name, str) or name not in PASSIVE or name in self.specials or self._is_other(name, state):
-            return False
-        return not ((piped and name not in SILENT) or command.redirects or command.assigns)
-
-    def _expanded(self, words: list[Word], state: ShellState) -> tuple[list[str], list[tuple[int, StdinSource]], list[int]]:
-        argv: list[str] = []
-        given: list[tuple[int, StdinSource]] = []
-        unset: list[int] = []
-        for word in words:
-            if isinstance(word, str):
-                argv.append(word)
-                continue
-            found = fields.expand(word, state, self.capture)
-            if found.cut:
-                self.flaws.add("long")
-            if found.feed is not None:
-                given += [(len(argv) + at, found.feed) for at in range(len(found.texts))]
-            if found.unset:
-                unset += range(len(argv), len(argv) + len(found.texts))
-            argv += found.texts
-        return argv, given, unset
 
     def _assigned(self, assign: tuple[str, Word, bool], state: ShellState, *, alone: bool) -> list[tuple[str, str, bool]]:
         """The variable that is set, with each value that it may get."""

@@ -13,8 +13,8 @@ from toolguard_engine.effects.commands.written_files import WrittenFiles, last_p
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, Flaw, ProgramRun, StdinSource
 from toolguard_engine.effects.programs.wrappers import AWAY, WRAPPERS
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import known_text
+from toolguard_engine.effects.syntax.shell_state import Frame, ShellState
 from toolguard_engine.effects.syntax.syntax_tree import Script
 from toolguard_engine.effects.syntax.variable_values import Value
 from toolguard_engine.model.work_limit import steps_to_build
@@ -29,7 +29,8 @@ OUTPUT = frozenset({"write", "append"})
 _INSTANT = program_catalogue.programs("instant") | WRAPPERS
 _DETACHERS = program_catalogue.programs("detacher")
 PASSIVE = program_catalogue.programs("passive")
-JUMPS = program_catalogue.programs("jump")
+FOLDER_CHANGERS = program_catalogue.programs("folder_changer")
+JUMPS = program_catalogue.programs("loop_jump", "jump")
 PRINTERS = PASSIVE & program_catalogue.programs("text_printer")
 SILENT = PASSIVE - PRINTERS - program_catalogue.programs("variable_lister")
 """Those that print nothing, but for what is wrong."""
@@ -129,6 +130,8 @@ class WalkState(ABC):
         """What tells passive programs apart that were entered."""
         self._observed: dict[tuple[tuple[object, ...], ...], int] = {}
         """The same of whole pipelines of observers, and where the first of them begins."""
+        self.traps: list[tuple[str, ProgramRun, ShellState, Frame]] = []
+        """Texts that run when the shell ends or gets a signal, with the variables of then."""
         self.sinks: list[tuple[Script, ShellState]] = []
         """The scripts of `>(...)` that the next program writes to."""
 

@@ -16,7 +16,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.languages import language_catalogue
-from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 MAX_WORDS = 40
 MAX_STARTS = 6

@@ -15,9 +15,10 @@ import msgspec
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.syntax import brace_words
-from toolguard_engine.effects.syntax.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
-from toolguard_engine.effects.syntax.variable_values import FEW, MAX_VALUE, Value, all_of, bounded, in_one, one_of
-from toolguard_engine.model.work_limit import WorkLimit, steps_to_build
+from toolguard_engine.effects.syntax.shell_state import ShellState
+from toolguard_engine.effects.syntax.syntax_tree import SUBSCRIPT, Literal, Part, Substitution, Variable, Word
+from toolguard_engine.effects.syntax.variable_values import FEW, MAX_VALUE, all_of, in_one
+from toolguard_engine.model.work_limit import steps_to_build
 
 MAX_FIELDS = 256
 _FIELD = 3
@@ -42,76 +43,6 @@ _SEPARATORS = frozenset("=:,;|&()<>[{@'\"` \t\n")
 
 _ENDS = frozenset(["", "/", *_SEPARATORS])
 """What may follow a folder that is written as one sign."""
-
-
-class ShellState(msgspec.Struct):
-    """The state of a shell at one point of a command. `args`: `$1` and so on, None if unknown.
-
-    `feeds`: the sources of variables whose values are unknown (`x=$(cat .env)`). `work`: what reading may cost; one for all
-    states of a command. `branches`: for each branch that the shell is in, what the variables were that are set in it.
-    """
-
-    variables: dict[str, Value] = {}
-    functions: dict[str, Script] = {}
-    aliases: dict[str, str] = {}
-    args: tuple[str, ...] | None = None
-    via: tuple[str, ...] = ()
-    cwd: str = ""
-    maybe: int = 0
-    calling: frozenset[str] = frozenset()
-    feeds: dict[str, StdinSource] = {}
-    branches: list[dict[str, Value | None]] = []
-    work: WorkLimit = msgspec.field(default_factory=WorkLimit)
-
-    def fork(self, *via: str) -> ShellState:
-        """A subshell: a copy whose changes do not affect this state."""
-        self.work.spend(2 + (len(self.variables) + len(self.functions) + len(self.via)) / 32)
-        return ShellState(
-            dict(self.variables), dict(self.functions), dict(self.aliases), self.args, self.via + via, self.cwd, self.maybe,
-            self.calling, dict(self.feeds), [], self.work,
-        )  # fmt: skip
-
-    def elsewhere(self, *via: str) -> ShellState:
-        """A shell on another machine or in a container, which shares none of this state."""
-        return ShellState(via=self.via + via, cwd="", calling=self.calling, work=self.work)
-
-    def enter_branch(self) -> None:
-        """What follows may not run."""
-        self.maybe += 1
-        self.branches.append({})
-
-    def leave_branch(self) -> None:
-        """What was set in the branch may also be as it was before."""
-        self.maybe -= 1
-        for name, before in self.branches.pop().items():
-            if self.branches:
-                self.branches[-1].setdefault(name, before)
-            if before is None or (now := self.variables.get(name)) is None or now == before:
-                continue
-            values = one_of(dict.fromkeys((*all_of(before), *all_of(now))))
-            self.work.spend(1 + steps_to_build(len(values[1])))  # what is built of it, if these are many
-            self.variables[name] = values
-
-    def jump(self) -> None:
-        """The branches may end here: what was set in them so far may be as it is now behind them."""
-        for branch in self.branches:
-            self.work.spend(1 + len(branch) / 8)
-            for name, before in branch.items():
-                if (now := self.variables.get(name)) is not None and now != before:
-                    branch[name] = one_of(dict.fromkeys((*all_of(before or ()), *all_of(now))))
-
-    def assign(self, name: str, value: Value, *, append: bool = False) -> None:
-        """Sets a variable. Within a branch it has this value; behind it, it may also have its old one."""
-        before = self.variables.get(name)
-        values = all_of(value)
-        if append and before is not None:
-            values = tuple([old + each for old in all_of(before) for each in values])
-        values = tuple(map(bounded, values))
-        if self.branches:
-            self.branches[-1].setdefault(name, before)
-        if len(values) > 1:
-            self.work.spend(steps_to_build(sum(map(len, values))))
-        self.variables[name] = one_of(dict.fromkeys(values))
 
 
 Captured = Callable[[Substitution, ShellState], StdinSource]
@@ -172,6 +103,8 @@ def text_of(word: Word, state: ShellState, capture: Captured) -> tuple[str, Stdi
 def texts_of(word: Word, state: ShellState, capture: Captured, few: int = FEW) -> tuple[tuple[str, ...], StdinSource | None]:
     """The same for a value that is assigned: one for each value of a variable in it, as far as these are few."""
     name = undecided((word,), state)
+    if name and len(word) == 1 and not isinstance(part := word[0], str) and isinstance(part, Variable) and not part.operator:
+        return all_of(state.variables[name]), state.feeds.get(name)
     if not name or len(state.variables[name]) > few or any(isinstance(part, Substitution) for part in word):
         text, feed = text_of(word, state, capture)
         return (text,), feed
@@ -194,6 +127,12 @@ def undecided(words: Iterable[Word], state: ShellState) -> str:
             if isinstance(part, Variable) and isinstance(state.variables.get(part.name), tuple):
                 return part.name
     return ""
+
+
+def has_arguments(words: Iterable[Word]) -> bool:
+    """Whether one of these words has an argument of the shell in it."""
+    parts = (part for word in words if not isinstance(word, str) for part in word)
+    return any(isinstance(part, Variable) and (part.name.isdigit() or part.name in "@*") for part in parts)
 
 
 def _joined(before: str, value: str, part: Part) -> str:
@@ -299,6 +238,9 @@ _MAX_NAME = 80
 def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str, StdinSource | None]:
     value = _looked_up(part.name, state)
     operator = part.operator
+    if operator == SUBSCRIPT:
+        _, feed = text_of(part.operand, state, capture)
+        return UNKNOWN if value is None else value, feed
     if not operator:
         if value is None:
             name = part.name if part.name[:1] != "!" else _named(part.name[1:], state)
@@ -342,6 +284,8 @@ def _looked_up(name: str, state: ShellState) -> str | None:
         return text
     if name.endswith("[0]"):
         return _looked_up(name[:-3], state)
+    if name[-1:] == SUBSCRIPT:
+        return _looked_up(name[:-1], state)
     if name.isdigit() or name in "@*":
         return _positional(name, state.args)
     return here(state) if name == "PWD" else KNOWN.get(name)

@@ -12,7 +12,8 @@ from urllib.parse import unquote
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
-from toolguard_engine.effects.syntax.expand import ShellState, here
+from toolguard_engine.effects.syntax.expand import here
+from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.effects.syntax.word_parts import escaped
 
 MAX_TEXT = 65_536

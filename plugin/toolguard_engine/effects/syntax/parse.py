@@ -110,6 +110,11 @@ _CASE_ENDS = frozenset({";;", ";&", ";;&", "esac"})
 _DO_OR_BRACE = frozenset({"do", "{"})
 
 
+def _follows(sign: str, *, negated: bool) -> str:
+    """When the pipeline behind an operator runs: `&&` if the one before has not failed, `||` if it has."""
+    return ("||" if negated else "&&") if sign == "&&" else sign if sign == "||" else ""
+
+
 class _Reader(PartReader):
     """One pass over the text."""
 
@@ -128,14 +133,14 @@ class _Reader(PartReader):
             self.flaws.add("deep")
             raise Enough
         pipeline: Pipeline | None = None
-        chained = negated = False
+        after, negated = "", False
         match = TOKEN.match
         while True:
             token = self._token
             if token is None or token.start() != self.at:
                 if several := _BEGIN.match(self.text, self.at):
                     pipeline = self._add(
-                        script, pipeline, self._simple(depth, _shared(several[0]), several.end()), chained=chained
+                        script, pipeline, self._simple(depth, _shared(several[0]), several.end()), after=after
                     )
                     continue
                 token = match(self.text, self.at)
@@ -150,7 +155,7 @@ class _Reader(PartReader):
                     return ""
                 if sign == "(":
                     self.at = token.end()
-                    pipeline = self._add(script, pipeline, self._subshell(depth), chained=chained)
+                    pipeline = self._add(script, pipeline, self._subshell(depth), after=after)
                     continue
                 self.at = token.end()
                 if sign == "\n" and self._waiting:
@@ -160,10 +165,10 @@ class _Reader(PartReader):
                 if sign == "&" and script:
                     script[-1].background = True
                 if sign != "\n":
-                    chained, negated = sign == "&&" and not negated, False
+                    after, negated = _follows(sign, negated=negated), False
                     pipeline = None
                 elif not self._is_piped(token.start()):
-                    chained = chained and pipeline is None  # `a &&` continues in the next line
+                    after = "" if pipeline else after  # `a &&` continues in the next line
                     pipeline, negated = None, False
             elif kind == "word" and token["word"] in _RESERVED:
                 word = token["word"]
@@ -173,7 +178,7 @@ class _Reader(PartReader):
                 if word in _CLOSERS:
                     return ""
                 if command := self._reserved(word, token.end(), depth):
-                    pipeline = self._add(script, pipeline, command, chained=chained)
+                    pipeline = self._add(script, pipeline, command, after=after)
                 negated = negated or word == "!"
             elif kind in ("comment", "joined"):
                 self.at = token.end()
@@ -185,7 +190,7 @@ class _Reader(PartReader):
             elif kind == "complex" and self.text.startswith("!(", token.end()):
                 self.at = token.end() + 1  # not a pattern: non-interactive shells read it as a negated subshell
             else:
-                pipeline = self._add(script, pipeline, self._simple(depth), chained=chained)
+                pipeline = self._add(script, pipeline, self._simple(depth), after=after)
 
     def _reserved(self, word: str, end: int, depth: int) -> Command | None:
         """The command that begins with a reserved word ending at `end`; None if the word is only skipped."""
@@ -201,13 +206,15 @@ class _Reader(PartReader):
         before = self.text[max(0, at - 20) : at].rstrip(" \t\r")
         return before.endswith(("|", "|&")) and not before.endswith("||")
 
-    def _add(self, script: Script, pipeline: Pipeline | None, command: Command, *, chained: bool = False) -> Pipeline:
+    def _add(self, script: Script, pipeline: Pipeline | None, command: Command, *, after: str = "") -> Pipeline:
         self.commands += 1
         if self.commands > MAX_COMMANDS:
             self.flaws.add("long")
             raise Enough
         if pipeline is None:
-            pipeline = Pipeline([command], place=self.file and replace(self.file, at=self.at), chained=chained)
+            pipeline = Pipeline([command], place=self.file and replace(self.file, at=self.at), after=after)
+            if after == "&&" and script and script[-1].after == after:
+                pipeline.joins = script[-1].joined = True
             script.append(pipeline)
         else:
             pipeline.commands.append(command)
@@ -268,6 +275,9 @@ class _Reader(PartReader):
                 if len(words) == 1 and isinstance(words[0], str) and (empty := _FUNCTION.match(text, token.end())):
                     self.at = empty.end()
                     return Group("function", [self._one(depth)], words[0], redirects=self._redirections(depth))
+                if self._declared(words, depth):
+                    dynamic = True
+                    continue
                 self.flaws.add("broken")
                 break
             else:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import FilePlace
 from toolguard_engine.effects.syntax.syntax_tree import (
     Literal,
@@ -16,9 +19,11 @@ from toolguard_engine.effects.syntax.word_parts import (
     DYNAMIC,
     MAX_DEPTH,
     WordReader,
+    subscript,
 )
 from toolguard_engine.model.work_limit import WorkLimit
 
+_DECLARING = program_catalogue.programs("declaration")
 MAX_ENDLESS = 20
 """Here-documents without an end; a text with more of them is not a command."""
 
@@ -51,6 +56,16 @@ def _spaced(word: Word) -> Word:
     return f" {word}" if isinstance(word, str) else (Literal(" ", quoted=True), *word)
 
 
+def _element(name: str, value: Word) -> Word:
+    """A word that sets a variable."""
+    if isinstance(value, str):
+        return name + value
+    return (
+        Literal(name, quoted=True),
+        *(part if isinstance(part, Literal) else replace(part, quoted=True) for part in value),
+    )
+
+
 class PartReader(WordReader):
     """Reads words, and what stands between them in a simple command; `at` is the current position."""
 
@@ -81,7 +96,26 @@ class PartReader(WordReader):
             )
             return
         value = self._word(depth) if rest is None else rest
-        command.assigns.append((found[1], value, bool(found[3])))
+        name, append = found[1], bool(found[3])
+        if found[2] is None:
+            command.assigns.append((name, value, append))
+        else:  # an element, and of the array as a whole one more
+            command.assigns += ((name + subscript(f"[{found[2]}]"), value, append), (name, _spaced(value), True))
+
+    def _declared(self, words: list[Word], depth: int) -> bool:
+        """Reads an array whose name is the last word of a declaration: `declare x=(a b)`. False if it is none."""
+        first, last = words[0], words[-1]
+        if not (isinstance(first, str) and first in _DECLARING and isinstance(last, str)):
+            return False
+        if last[-1:] != "=" or not self.text.startswith("=(", self.at - 1):
+            return False
+        self.at += 1
+        name = last.removesuffix("=").removesuffix("+")
+        values = self._until_parenthesis(depth)
+        if values:
+            words.pop()
+        words += (_element(f"{name}+=" if at else last, _spaced(value) if at else value) for at, value in enumerate(values))
+        return True
 
     def _until_parenthesis(self, depth: int) -> list[Word]:
         """The words of an array."""

@@ -12,6 +12,9 @@ import msgspec
 
 from toolguard_engine.effects.facts.command import FilePlace
 
+SUBSCRIPT = "["
+"""Behind the name of an array: one of its elements, which one is not known. Also the operator of one that runs commands."""
+
 
 class Literal(msgspec.Struct):
     """Text inside a word. Unquoted text may still be a pattern or braces."""
@@ -74,12 +77,15 @@ Command = Simple | Group
 
 
 class Pipeline(msgspec.Struct):
-    """`place`: where it ends in a file that is run; `chained`: it runs only if the one before it has not failed (`&&`)."""
+    """`place`: where it ends in a file that is run; `after`: it runs only if the one before it has not
+    failed (`&&`), or if that has (`||`); `joins`: so did that one, in a row of `&&`, and `joined`: so does the next one."""
 
     commands: list[Command]
     background: bool = False
     place: FilePlace | None = None
-    chained: bool = False
+    after: str = ""
+    joins: bool = False
+    joined: bool = False
 
 
 Script = list[Pipeline]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
@@ -14,6 +15,15 @@ Value = str | tuple[str, ...]
 MAX_VALUE = 8_192
 MAX_CHOICES = 8
 """Values of one variable."""
+
+MAX_PIECES = 64
+"""Values that are kept as one, but can be told apart."""
+
+BETWEEN = "\x1e"
+"""Stands between values that are kept as one. It is a blank, so that they are words if nobody tells them apart."""
+
+REST = UNKNOWN * 2
+"""Stands for the values of a variable that are not kept."""
 
 FEW = 4
 """Values that a variable gets by those of others. If there were more, it gets all of them as one."""
@@ -42,21 +52,34 @@ def _without_rows(value: str) -> str:
 
 
 def one_of(values: dict[str, None]) -> Value:
-    """A variable with one of these values. If they are many, the first and the last ones are kept, and what is between them
-    as one value."""
+    """A variable with one of these values. If they are many, the first and the last ones are kept, and those between them
+    as one value with signs between them, or with a sign that there are more."""
     if len(values) == 1:
         return next(iter(values))
     first, *others = values
     if len(values) <= MAX_CHOICES:
         return first, *others
-    between = in_one(tuple(others[: 2 - MAX_CHOICES]))
-    return first, between if len(between) <= MAX_VALUE else UNKNOWN, *others[2 - MAX_CHOICES :]
+    return first, _kept_as_one(others[: 2 - MAX_CHOICES]), *others[2 - MAX_CHOICES :]
+
+
+def _kept_as_one(values: list[str]) -> str:
+    parts = dict.fromkeys(pieces(values))
+    text = BETWEEN.join(parts)
+    if len(parts) <= MAX_PIECES and len(text) <= MAX_VALUE:
+        return text
+    words = in_one(tuple(part for part in parts if part != REST))
+    return f"{words}{BETWEEN}{REST}" if len(words) <= MAX_VALUE else REST
+
+
+def pieces(values: Iterable[str]) -> list[str]:
+    """All values, those that are kept as one as well."""
+    return [part for value in values for part in value.split(BETWEEN)]
 
 
 @lru_cache(maxsize=32)
 def in_one(values: tuple[str, ...]) -> str:
     """All values as one text. Those that grew out of each other (`x="$x $y"`) are in it once: it would double each time."""
-    text = _without_rows(" ".join(values))
+    text = _without_rows(" ".join(values).replace(BETWEEN, " "))
     if len(text) <= _LONG or _SYNTAX.search(text):
         return text
     return " ".join(_pairs(_UNKNOWNS.sub(UNKNOWN, text).split()))

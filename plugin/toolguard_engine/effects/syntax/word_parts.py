@@ -6,7 +6,7 @@ import re
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, Flaw
-from toolguard_engine.effects.syntax.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
+from toolguard_engine.effects.syntax.syntax_tree import SUBSCRIPT, Literal, Part, Script, Substitution, Variable, Word
 from toolguard_engine.model.work_limit import WorkLimit
 
 MAX_DEPTH = 40
@@ -34,6 +34,12 @@ _EXTENDED = frozenset("@?*+!")
 NO_STOPS = frozenset[str]()
 SUBSHELL = frozenset({")"})
 DYNAMIC = lazy_re.compile(r"[$`]|\\[\n$`\\]")
+
+
+def subscript(text: str) -> str:
+    """What of a subscript is part of the variable's name: a known number, or that it is one of the elements."""
+    inner = text[1:-1]
+    return text if inner.isdigit() else SUBSCRIPT if inner and inner not in "@*" else ""
 
 
 class Enough(Exception):  # noqa: N818 - not an error: the text exceeds a limit
@@ -218,9 +224,9 @@ class WordReader:
         if match[3] and DYNAMIC.search(match[3]):  # subscripts can run commands
             inner = self._inner(match[3], depth)
             parts += [] if isinstance(inner, str) else list(inner)
-            operator = operator or "["
+            operator = operator or SUBSCRIPT
         operand = word_of(parts)
-        name = match[2] + (match[3] if match[3] and match[3][1:-1].isdigit() else "")
+        name = match[2] + subscript(match[3] or "")
         if match[1] == "#":
             operator = "len"
         every = "[@]" in match[0]

@@ -29,8 +29,8 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSou
 from toolguard_engine.effects.programs import sql
 from toolguard_engine.effects.programs.sql_meta_commands import started
 from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
-from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.parse import parse
+from toolguard_engine.effects.syntax.shell_state import ShellState
 
 Language = Literal["shell", "code", "sql", "other"]
 """`other`: an unknown program. Its input is read as a shell would."""
