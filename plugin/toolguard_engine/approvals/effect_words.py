@@ -61,6 +61,7 @@ VERBS: Mapping[str, str] = {
     "transfer": "transfer",
     "trust": "trust a key of another machine:",
     "tunnel": "open a tunnel:",
+    "perhaps-write": "write over",
     "unknown-program": "run a program that is not known:",
     "variable": "set the variable",
 }

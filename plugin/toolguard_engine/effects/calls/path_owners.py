@@ -34,7 +34,10 @@ MAX_LOOKED_UP = 8
 MAX_DISK_READS = 200
 """Paths of one call that the disk is asked about."""
 
-FOLLOWED = frozenset(["read", "discard", "delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
+FOLLOWED = frozenset(
+    ["read", "discard", "delete", "empty", "write", "perhaps-write", "move", "permissions", "owner", "encrypt", "mcp-write"]
+)
+_WRITES = frozenset(["write", "perhaps-write"])
 _OF_THE_LINK = frozenset(["delete", "move"])
 """What is done to a link itself unless the path goes on behind it."""
 
@@ -55,7 +58,9 @@ _ORDER: dict[Place, int] = {kind: len(_STRICT) - at for at, kind in enumerate(_S
 _ABSENT = Unread("absent")
 _DOCUMENTS = (
     ".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".ppt", ".pptx", ".odp", ".pages", ".numbers", ".key", ".jpg",
-    ".jpeg", ".png", ".heic", ".raw", ".psd", ".mov", ".mp4", ".mp3", ".flac", ".kdbx", ".epub", ".zip",
+    ".jpeg", ".png", ".heic", ".raw", ".psd", ".mov", ".mp4", ".mp3", ".flac", ".kdbx", ".epub", ".zip", ".rtf", ".odg",
+    ".tif", ".tiff", ".gif", ".webp", ".xcf", ".kra", ".dng", ".cr2", ".nef", ".arw", ".wav", ".m4a", ".aac", ".ogg",
+    ".opus", ".mkv", ".avi", ".webm", ".m4v", ".blend", ".7z", ".rar", ".tgz", ".gpg",
 )  # fmt: skip
 _LISTS = (".txt", ".csv", ".tsv", ".json", ".lst", ".list", ".log", ".tmp", ".srt", ".m3u", ".cue")
 TRANSCRIPT = frozenset(["transcript"])
@@ -147,7 +152,7 @@ class Owners:
         true = self._followed(behind, itself=effect.kind in _OF_THE_LINK and not (is_glob or goes_on(effect)))
         if effect.kind == "empty" and effect.program is None and self._may_ask_disk() and self._files.read(true) == _ABSENT:
             effect = replace(effect, kind="write")
-        if effect.kind == "write" and self._overwrites(effect, true):
+        if effect.kind in _WRITES and self._overwrites(effect, true):
             effect = replace(effect, flags=effect.flags | OVERWRITES)
         if true == named and self._creates(effect, true):
             self._new.add(true)

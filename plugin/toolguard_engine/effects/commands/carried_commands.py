@@ -51,9 +51,22 @@ _STARTS_PROGRAMS = lazy_re.compile(
 
 
 _DELETES = lazy_re.compile(
-    r"(?i)(?:rm|remove|rmdir|delete|unlink|trash|rm_rf|rmtree)[\w!.?:]{0,30}[\s(\[{,]{1,4}(?:[\w.]{1,30}[(\s]\s?){0,2}[\"'`](?:[~/]|\$HOME)"
+    r"(?i)(?:(?<![a-z])rm|remove|rmdir|delete|unlink|trash|rm_rf|rmtree)[\w!.?:]{0,30}[\s(\[{,]{1,4}(?:[\w.]{1,30}[(\s]\s?){0,2}[\"'`](?:[~/]|\$HOME)"
 )
 """Code that deletes what a literal names."""
+_DELETES_AT_HOME = lazy_re.compile(
+    r"(?i)\b(?:rm|rm_rf|rmtree|rmdir|unlink|remove(?:[-_]?(?:dir|directory|file|tree|path))?(?:[-_]?(?:all|recursive(?:ly)?))?"
+    r"|delete(?:[-_]?(?:dir|directory|file|tree|path))?(?:[-_/]?(?:all|files|recursive(?:ly)?|recursively|and[-_]contents))?)[!?]?[\s(][^;\n]{0,80}?"
+    r"(?:home[-_]?dir\w*|user-?homedir\w*|path\.home|dir\.home|find-system-path|\benv\w*.{1,6}home\b)[^;\n]{0,30}?[\"']([^\"'\n]{1,200})[\"']"
+)
+"""Code that deletes what lies in the home folder, which a function names."""
+_LITERAL = lazy_re.compile(r"[\"'`]((?:[~/]|\$HOME)[^\"'`\n]{1,400})[\"'`]")
+_BRACKETED = lazy_re.compile(r"[<{\[(]\s{0,4}([\w./~-]{1,40}\s[^<>{}\[\]()\n]{2,400})[>}\])]")
+"""A command in brackets: `run <rm -rf x>`, `%sh{rm -rf x}`."""
+_RUNNING = lazy_re.compile(
+    r"(?:exec|run|spawn|shell|system|launch|start|sh|nop|!)(?:\s{1,4}(?:-{1,2}[\w-]{1,30}\s{1,4}){0,3})"
+)
+"""What a program says before a command line in one of its words: `'exec --no-startup-id rm -rf x'`."""
 SEARCHED = "swift"
 """An interpreter whose language is only searched."""
 SHORTEST_CODE = 10
@@ -71,12 +84,18 @@ def run_carried_commands(walk: Walk, program: ProgramRun, state: ShellState) -> 
     texts = [*islice(_texts(program.argv), MAX_TEXTS)]
     for text in dict.fromkeys(texts):
         walk.inner_text(text, program, state.fork(CARRIED, program.name))
-    if text := program.stdin_text:
+    inputs = [program.stdin_text, *(feed.text for _, feed in program.given if feed is not None and feed.text)]
+    for text in inputs:
         for code in islice(_of_code(text), MAX_TEXTS):
             walk.inner_text(code, program, state.fork(CARRIED, program.name))
-    for code in (*program.argv[1:MAX_WORDS], text):
-        if len(code) >= SHORTEST_CODE and _DELETES.search(code, 0, MAX_CODE):
+    for code in (*program.argv[1:MAX_WORDS], *inputs):
+        if len(code) >= SHORTEST_CODE and (deletes := _DELETES.search(code, 0, MAX_CODE)):
             run_code(walk, code[:MAX_CODE], program, state.fork(CARRIED, program.name))
+            start = max(code.rfind(quote, 0, deletes.end()) for quote in "\"'`")
+            if literal := _LITERAL.match(code, start):
+                walk.inner(("rm", "-rf", literal[1]), program, state.fork(CARRIED, program.name))
+        elif len(code) >= SHORTEST_CODE and (at_home := _DELETES_AT_HOME.search(code, 0, MAX_CODE)):
+            walk.inner(("rm", "-rf", f"~/{at_home[1].removeprefix('/')}"), program, state.fork(CARRIED, program.name))
 
 
 def run_compiled_input(walk: Walk, program: ProgramRun, state: ShellState) -> None:
@@ -114,20 +133,26 @@ def _texts(argv: tuple[str, ...]) -> Iterator[str]:
         if value != word and (not value or _TEXT.fullmatch(word.partition("=")[0])):
             value = word.partition(":")[2]
         if reads_as_command(value):
-            yield value
+            yield _command_in(value)
         else:
             yield from _of_code(value)
 
 
 def reads_as_command(text: str) -> bool:
     """Whether a text is a command line of a program that is known to do something, rather than words about one."""
-    first, _, rest = text.strip().partition(" ")
+    first, _, rest = _command_in(text).partition(" ")
     if not is_start(first) or not rest:
         return False
     return rest.lstrip().startswith(_BEHIND) or _JOINS.search(rest) is not None
 
 
+def _command_in(text: str) -> str:
+    text = text.strip()
+    return text[running.end() :] if (running := _RUNNING.match(text)) else text
+
+
 def _of_code(text: str) -> Iterator[str]:
     code = text[:MAX_CODE]
+    yield from (bracketed[1] for bracketed in _BRACKETED.finditer(code) if reads_as_command(bracketed[1]))
     if _STARTS_PROGRAMS.search(code):
         yield from (found for _, found in quoted_commands.commands(code))

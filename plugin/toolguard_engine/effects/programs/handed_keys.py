@@ -37,7 +37,7 @@ def runs_scripts(name: str) -> bool:
 
 
 def effects(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = program.argv[1:MAX_WORDS]
+    words = (*program.argv[1:MAX_WORDS], *_put(program.stdin_text))
     flags: tuple[str, ...] = ("unknown",)
     if runs_scripts(program.name):
         flags = ()
@@ -49,6 +49,18 @@ def effects(program: ProgramRun, where: Where) -> Iterator[Effect]:
         )
     if words and _hints(" ".join(words)):
         yield from secrets_read(_handed(words), program, where, *flags)
+
+
+_PUTS = frozenset(["put", "mput", "send", "upload", "attach"])
+
+
+def _put(text: str) -> list[str]:
+    """The words of a line of input that sends a file, as clients of servers take it: `put ~/.ssh/id_rsa`."""
+    words = text[:_MAX_LINE].split() if text else []
+    return words[1:] if words and words[0] in _PUTS else []
+
+
+_MAX_LINE = 400
 
 
 def _hints(text: str) -> bool:
