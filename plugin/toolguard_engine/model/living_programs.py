@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from toolguard_engine.model.path_index import PathIndex, PathPattern
+from toolguard_engine.model.lazy import Lazy
+from toolguard_engine.model.path_index import PathIndex, PathPattern, folders_of
 
 MAX_PROGRAMS = 256
 MAX_COMMAND = 65_536
@@ -36,7 +37,7 @@ MAKES = 600.0
 """Seconds after which a program that runs on is taken to have written what it writes."""
 
 
-class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
+class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """`commands` run in `folder`, started by a call of `agent` in `session` at `at`; `workspace`: the folder of the call;
     `call`: its id as long as it has no result.
 
@@ -72,7 +73,12 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
         """Equal for programs that run the same files in the same way."""
         return self.commands, self.folder, self.workspace
 
-    @property
+    @Lazy
+    def folders(self) -> set[str]:
+        """All folders that any of its files is in."""
+        return folders_of(self.files)
+
+    @Lazy
     def path_patterns(self) -> list[PathPattern]:
         """What it knows files by whose paths are not known."""
         return [*map(PathPattern, self.patterns), *(PathPattern(*each) for each in self.named)]

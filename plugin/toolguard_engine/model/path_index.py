@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Iterator
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 _WILDCARD = re.compile(r"[*?\[]")
 Holder = TypeVar("Holder", bound=Hashable)
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(translate(text))
 
 
 class PathPattern(NamedTuple):
@@ -25,9 +31,19 @@ class PathPattern(NamedTuple):
         wildcard = _WILDCARD.search(self.text)
         return self.text[: wildcard.start() if wildcard else len(self.text)].rpartition("/")[0]
 
+    def fitting(self, paths: Iterable[str]) -> Iterator[str]:
+        """Those of many paths that fit, in their order; most differ in what stands before the first wildcard."""
+        if self.folder is not None:
+            yield from filter(self.fits, paths)
+            return
+        wildcard = _WILDCARD.search(self.text)
+        before = self.text[: wildcard.start() if wildcard else len(self.text)]
+        fits = _compiled(self.text).match
+        yield from (path for path in paths if path.startswith(before) and fits(path))
+
     def fits(self, path: str) -> bool:
         if self.folder is None:
-            return fnmatchcase(path, self.text)
+            return _compiled(self.text).match(path) is not None
         return path.startswith(f"{self.folder}/") and bool(re.compile(self.text).match(path, len(self.folder) + 1))
 
 
@@ -43,7 +59,7 @@ class PathIndex(Generic[Holder]):
         """`files`: the paths that it holds; `patterns`: what else it may hold."""
         for path in files:
             self._by_file.setdefault(path, set()).add(holder)
-        for folder in _folders(files):
+        for folder in folders_of(files):
             self._by_folder.setdefault(folder, set()).add(holder)
         for pattern in patterns:
             self._by_pattern.setdefault(pattern, set()).add(holder)
@@ -53,7 +69,7 @@ class PathIndex(Generic[Holder]):
         """Undoes what `add` did with the same arguments."""
         for path in files:
             _discard(self._by_file, path, holder)
-        for folder in _folders(files):
+        for folder in folders_of(files):
             _discard(self._by_folder, folder, holder)
         for pattern in patterns:
             _discard(self._by_pattern, pattern, holder)
@@ -81,7 +97,7 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
-def _folders(files: Iterable[str]) -> set[str]:
+def folders_of(files: Iterable[str]) -> set[str]:
     """All folders that any of the files is in."""
     found = set[str]()
     for path in files:

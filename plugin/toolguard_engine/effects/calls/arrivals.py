@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from posixpath import basename, dirname
 from typing import Any
@@ -18,6 +17,7 @@ from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.model.files import FileText, Unread
 from toolguard_engine.model.lazy import kept
 from toolguard_engine.model.living_programs import LivingProgram, LivingPrograms
+from toolguard_engine.model.path_index import PathPattern
 
 MAX_CHANGED = 40
 """Files of one program that a call changes, and edits of one call."""
@@ -123,7 +123,9 @@ class Arrivals:
 
     def _has_landed(self, path: str) -> bool:
         """Whether the call itself puts something unknown there before it brings it elsewhere."""
-        return any(each.covers(path) or (UNKNOWN in each.path and _may_be(each.path, path)) for each in self._unknown)
+        return any(
+            each.covers(path) or (UNKNOWN in each.path and any(_fitting(each.path, (path,)))) for each in self._unknown
+        )
 
     def _spend(self, program: LivingProgram) -> None:
         """What comparing the changes with the files of a program costs."""
@@ -140,7 +142,7 @@ class Arrivals:
             inside = f"{change.path}/"
             yield from dict.fromkeys(name for path, name in program.files.items() if path.startswith(inside))
         elif UNKNOWN in change.path:
-            yield from (name for path, name in program.files.items() if _may_be(change.path, path))
+            yield from (program.files[path] for path in _fitting(change.path, program.files))
         elif (name := program.files.get(change.path)) is not None:
             yield name
         elif program.is_among(change.path):
@@ -199,13 +201,15 @@ class Arrivals:
         """The names of files that a change is about, with the part of each that lies in a folder that is brought along."""
         if not paths:
             names = program.late if not change.path.strip(_NOTHING_KNOWN) else dict.fromkeys(program.files.values())
-            yield from ((name, "") for name in names if _may_be(change.path, name))
+            yield from ((name, "") for name in _fitting(change.path, names))
             return
         for path in paths:
             if (name := program.files.get(path)) is not None:
                 yield name, ""
             elif program.is_among(path):
                 yield path, ""
+            if path not in program.folders:
+                continue
             if change.many:
                 yield from ((name, f"/{basename(known)}") for known, name in program.files.items() if dirname(known) == path)
             elif change.kind != "wrote":
@@ -321,9 +325,9 @@ def _appended(reading: CallReading) -> Iterator[str]:
                 yield normal(effect.target, reading.command_where, effect.program.cwd)
 
 
-def _may_be(path: str, name: str) -> bool:
-    """Whether a path that is known in part may be this file."""
-    return bool(path) and fnmatchcase(name, path.replace(UNKNOWN, "*"))
+def _fitting(path: str, names: Iterable[str]) -> Iterator[str]:
+    """The files that a path which is known in part may be."""
+    return PathPattern(path.replace(UNKNOWN, "*")).fitting(names) if path else iter(())
 
 
 def _changed(change: MadeFile, before: str, reading: CallReading, *, appends: bool) -> str:
