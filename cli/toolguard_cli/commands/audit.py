@@ -9,6 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +20,9 @@ import typer
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands.command_options import command, command_app, examples
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import audit_targets
+from toolguard_cli.operations.forward_audit_log import AuditForwarder
+from toolguard_cli.person import require_human
 from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -173,6 +177,43 @@ def verify(places: Places) -> Result:
         Line("next", "keep a copy of the file, and find out who could write to it"),
     )
     return Result("audit verify", data, lines, 1)
+
+
+@command(
+    app,
+    "toolguard audit forward syslog:///dev/log",
+    "toolguard audit forward otlp+http://127.0.0.1:4318 --once",
+    name="forward",
+)
+def forward(
+    places: Places,
+    address: Annotated[str, typer.Argument(help=f"For example {audit_targets.FORMS}.", show_default=False)],
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Send what is there, then exit.")] = False,
+) -> Result:
+    """Send the log to syslog or OpenTelemetry as it grows.
+
+    Runs until it is interrupted; let your service manager keep it running. Each target is sent every line, also those from
+    before its first start. After a crash, the last lines may be sent twice.
+    """
+    require_human.refuse(places, "audit forward", loosens=False)
+    target = audit_targets.target(address)
+    forwarder = AuditForwarder(places.state_dir, address, target, _report)
+    try:
+        with suppress(KeyboardInterrupt):
+            forwarder.run(once=once)
+    except OSError as error:
+        why = printable.plain(str(error.strerror or error))
+        raise UserError(f"not all lines could be sent: {why}", "check the address, then try again") from error
+    finally:
+        target.close()
+    count = f"{forwarder.sent} line{'' if forwarder.sent == 1 else 's'}"
+    return Result("audit forward", {"sent": forwarder.sent}, (Line("ok", f"{count} sent to {printable.plain(address)}"),))
+
+
+def _report(problem: str) -> None:
+    text = f"cannot send: {printable.plain(problem)}; it is tried again" if problem else "sending works again"
+    typer.echo(text, err=True)
 
 
 @command(app, "toolguard audit export audit.jsonl", "toolguard audit export - --csv | head", name="export")

@@ -71,6 +71,7 @@ FILES = (
     DurableFile(names.MADE_FILES, "never", "which files agents made: their code is read again", CHECKED, "happened"),
     DurableFile(names.MADE_FILES_JOURNAL, "never", "as made-files.json", CHECKED, "happened"),
     DurableFile(names.LAST_ENGINE, "never", "what the last engine reported", "nothing"),
+    DurableFile(names.FORWARDED, "never", "lines are sent again", "lines are sent again"),
     DurableFile(names.EXPORTS, "always", NOTHING, "nothing"),
     DurableFile(names.UNDO, "never", "the last entries", "what calls changed since cannot be undone"),
 )

@@ -1,0 +1,221 @@
+"""`toolguard audit forward`: every line reaches a real server on loopback, in the form of its protocol."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import LIMIT
+
+from toolguard_cli.commands import audit
+from toolguard_cli.operations import audit_targets
+from toolguard_cli.operations.forward_audit_log import AuditForwarder
+from toolguard_cli.system.errors import UserError, WrongOptionError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.audit_tail import AuditLine
+
+NOW = 1_700_000_000.0
+
+
+def written(places: Places, *events: str, first: int = 1, reason: str = "it deletes") -> None:
+    lines = [
+        audit_log.AuditEvent(
+            id=f"{number:016x}", time=audit_log.when(NOW + number), event=event, code="rule.x", reason=reason, agent="main"
+        )
+        for number, event in enumerate(events, first)
+    ]
+    stores.audit_log(places.state_dir).append(lines)
+
+
+def log_texts(places: Places) -> list[str]:
+    return [line.decode().rstrip("\n") for _, _, line in stores.audit_log(places.state_dir).lines()]
+
+
+class Kept:
+    """A target that keeps what it is sent; `broken` makes it fail."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.broken = False
+
+    def send(self, lines: Sequence[tuple[AuditLine, str]]) -> None:
+        if self.broken:
+            raise OSError(111, "Connection refused")
+        self.lines += [text for _, text in lines]
+
+    def close(self) -> None: ...
+
+
+def forwarder(places: Places, target: Kept, report: Callable[[str], None] = lambda _: None) -> AuditForwarder:
+    return AuditForwarder(places.state_dir, "kept", target, report)
+
+
+def test_udp_messages_are_those_of_rfc_5424(places: Places) -> None:
+    written(places, "hold", "block", "allow", "forged")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(LIMIT)
+        done = audit.forward(places, f"syslog://127.0.0.1:{server.getsockname()[1]}", once=True)
+        got = [server.recv(65_536).decode() for _ in range(4)]
+    assert done.data == {"sent": 4}
+    pattern = re.compile(r"<(\d+)>1 (\S+) (\S+) toolguard (\d+) (\S+) - \ufeff(\{.*\})")
+    parts = [pattern.fullmatch(message) for message in got]
+    severities = [(int(part[1]) % 8, part[5]) for part in parts if part]
+    assert severities == [(5, "hold"), (4, "block"), (6, "allow"), (3, "forged")]
+    assert {int(part[1]) // 8 for part in parts if part} == {10}
+    assert [part[6] for part in parts if part] == log_texts(places)
+    assert parts[0]
+    assert re.fullmatch(r"2023-11-14T22:13:21(\.\d+)?Z", parts[0][2])
+
+
+def test_tcp_messages_are_counted(places: Places) -> None:
+    written(places, "hold", "block", reason="two\nlines and ünicode")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(LIMIT)
+        target = audit_targets.target(f"syslog+tcp://127.0.0.1:{server.getsockname()[1]}")
+        AuditForwarder(places.state_dir, "tcp", target, lambda _: None).run(once=True)
+        connection, _ = server.accept()
+        target.close()
+        with connection:
+            data = b"".join(iter(lambda: connection.recv(65_536), b""))
+    found = []
+    while data:
+        size, _, data = data.partition(b" ")
+        found.append(data[: int(size)].decode())
+        data = data[int(size) :]
+    assert [message.partition(" - \ufeff")[2] for message in found] == log_texts(places)
+
+
+def test_a_local_socket(places: Places, tmp_path: Path) -> None:
+    written(places, "hold")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(tmp_path / "log"))
+        server.settimeout(LIMIT)
+        audit.forward(places, f"syslog://{tmp_path}/log", once=True)
+        assert server.recv(65_536).startswith(b"<85>1 ")
+
+
+@contextmanager
+def collector(status: int = 200) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    got: list[tuple[str, Any]] = []
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            got.append((self.path, json.loads(body)))
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"otlp+http://127.0.0.1:{server.server_port}", got
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_otlp(places: Places) -> None:
+    written(places, "hold", "block")
+    with collector() as (address, got):
+        audit.forward(places, address, once=True)
+    ((path, body),) = got
+    assert path == "/v1/logs"
+    (resource,) = body["resourceLogs"]
+    assert {"key": "service.name", "value": {"stringValue": "toolguard"}} in resource["resource"]["attributes"]
+    (scope,) = resource["scopeLogs"]
+    records = scope["logRecords"]
+    assert [record["severityText"] for record in records] == ["INFO2", "WARN"]
+    assert records[0]["timeUnixNano"] == "1700000001000000000"
+    assert [record["body"]["stringValue"] for record in records] == log_texts(places)
+    assert {"key": "toolguard.event", "value": {"stringValue": "block"}} in records[1]["attributes"]
+    assert {"key": "toolguard.seq", "value": {"intValue": "2"}} in records[1]["attributes"]
+
+
+def test_a_collector_that_refuses_is_an_error(places: Places) -> None:
+    written(places, "hold")
+    with collector(503) as (address, _), pytest.raises(UserError, match="answered 503"):
+        audit.forward(places, address, once=True)
+
+
+def test_each_line_once_across_starts(places: Places) -> None:
+    target = Kept()
+    written(places, "hold", "block")
+    forwarder(places, target).run(once=True)
+    written(places, "deny", first=3)
+    forwarder(places, target).run(once=True)
+    forwarder(places, target).run(once=True)
+    assert target.lines == log_texts(places)
+
+
+def test_what_could_not_be_sent_is_sent_later(places: Places) -> None:
+    target, said = Kept(), list[str]()
+    written(places, "hold", "block")
+    target.broken = True
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 4:
+            target.broken = False
+        if len(waited) > 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        forwarder(places, target, said.append).run(once=False, sleep=sleep)
+    assert target.lines == log_texts(places)
+    assert waited[:4] == [1.0, 2.0, 4.0, 8.0]
+    assert said == ["Connection refused", ""]
+
+
+def test_a_crash_between_sending_and_remembering_repeats_lines(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Kept()
+    written(places, "hold")
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr(AuditForwarder, "_remember", dies)
+        with pytest.raises(KeyboardInterrupt):
+            forwarder(places, target).run(once=True)
+    forwarder(places, target).run(once=True)
+    assert target.lines == 2 * log_texts(places)
+
+
+def test_a_damaged_position_leaves_nothing_out(places: Places) -> None:
+    target = Kept()
+    written(places, "hold")
+    forwarder(places, target).run(once=True)
+    (position,) = places.own.glob("forwarded-*.json")
+    position.write_text("{")
+    forwarder(places, target).run(once=True)
+    assert target.lines == 2 * log_texts(places)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "host", "http://a", "syslog://", "syslog://a:x", "syslog://u@a", "otlp+http://", "syslog://a/b", "file:///x"],
+)
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(WrongOptionError, match="no address"):
+        audit_targets.target(address)
+
+
+def test_nothing_of_an_agent_gets_into_the_head_of_a_message() -> None:
+    line = AuditLine(1, "x", "2026-01-01T00:00:00Z", "hold\n<0>1 - - - - - - forged")
+    message = audit_targets.syslog_message(line, "{}", "host", 7)
+    assert message == b"<86>1 2026-01-01T00:00:00Z host toolguard 7 hold<0>1------forged - \xef\xbb\xbf{}"
