@@ -1,5 +1,7 @@
 // The context of a run: texts that enter it from outside, shortened, as notes to the engine. Nothing waits for an answer.
 
+import { createHash } from "node:crypto";
+
 import { COMMAND, LOCAL, OFF_HOST, OWN_RESULT } from "./catalogue.mjs";
 
 const NETWORK = new RegExp(`https?:|\\b(?:${OFF_HOST.join("|")})\\b`);
@@ -10,6 +12,9 @@ const INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>";
 const MAX_TEXT = 49_152;
 const MAX_BYTES = 57_000;
 const DESCRIBES = "tool_describe";
+const LISTS = "tool_search";
+const MAX_LISTED = 50;
+const MAX_NESTED = 5;
 const MAX_READ = 1_000_000;
 const MAX_PARAM = 300;
 const MAX_PARAMS = 20;
@@ -29,14 +34,52 @@ export function outsideText(event) {
 }
 
 /**
- * What Tool Search says a tool takes; empty for any other result.
+ * What Tool Search says of a tool, or of several; empty for any other result.
  * @param {any} event of `after_tool_call`
  * @returns {string}
  */
 export function description(event) {
-  if (event.toolName !== DESCRIBES || event.error || typeof event.result?.details?.name !== "string") return "";
-  const { id, name, parameters } = event.result.details;
-  const text = JSON.stringify({ id, name, parameters });
+  if (event.error) return "";
+  const details = event.result?.details;
+  if (event.toolName === LISTS) {
+    const tools = entriesOf(details, [], MAX_NESTED).map(shownTool);
+    return tools.length ? fitting({ tools }) : "";
+  }
+  if (event.toolName !== DESCRIBES || typeof details?.name !== "string") return "";
+  const { parameters, annotations } = details;
+  const reads = typeof annotations?.readOnlyHint === "boolean" ? annotations.readOnlyHint : undefined;
+  const tool = { ...shownTool(details), schema: digest(JSON.stringify([parameters, annotations])), reads };
+  return fitting({ ...tool, parameters }) || fitting(tool);
+}
+
+/**
+ * The tools among the details of a search, which holds one list or several.
+ * @param {any} details
+ * @param {any[]} found
+ * @param {number} depth
+ */
+function entriesOf(details, found, depth) {
+  if (details === null || typeof details !== "object" || found.length >= MAX_LISTED || depth === 0) return found;
+  if (typeof details.name === "string" && typeof details.description === "string") found.push(details);
+  else for (const each of Object.values(details).slice(0, MAX_LISTED)) entriesOf(each, found, depth - 1);
+  return found;
+}
+
+/**
+ * What identifies a tool as it describes itself, and how that begins.
+ * @param {any} tool
+ */
+function shownTool({ id, name, label, description: words }) {
+  const about = typeof words === "string" ? words : "";
+  return { id, name, words: digest(JSON.stringify([label, about])), about: about.slice(0, MAX_PARAM) };
+}
+
+/** @param {string | undefined} text */
+const digest = (text) => createHash("sha256").update(text ?? "").digest("hex");
+
+/** @param {any} value */
+function fitting(value) {
+  const text = JSON.stringify(value);
   return text.length <= MAX_TEXT && bytesOf(text) <= MAX_BYTES ? text : "";
 }
 

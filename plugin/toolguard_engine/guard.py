@@ -38,6 +38,7 @@ from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.layer_order import TOO_DEEP, TOO_INTRICATE
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction
+from toolguard_engine.layers.seen_tools import SeenTools
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Correction, Host, Kept, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.model.call_world import Named
@@ -123,6 +124,8 @@ class Guard:
         """Why the next command cannot be contained, where it is to be held for that."""
         self.rehearsals: Rehearsals = NoRehearsals()
         self.kept_from: Callable[[CallReading], Kept] | None = None  # see `LayerInput`
+        self.tools: SeenTools | None = None
+        """The tools of plugins and servers; None where nobody is asked about them."""
         self.spending: SpendingTotals | None = None
         """What is used of the limits; None without limits."""
 
@@ -207,7 +210,7 @@ class Guard:
             reading, self._book, self.contexts, self.processes, run,
             self.autonomy, self.killed, self.unread, self.lost, self._judge_typed, spending=self.spending,
             kill_code=self.kill_code, living=self.living, uncontained=self.uncontained, rehearsals=self.rehearsals,
-            kept_from=self.kept_from,
+            kept_from=self.kept_from, tools=self.tools,
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:

@@ -345,6 +345,8 @@ OPERATIONS = {
     "grant accept": Operation(by_hand, command("grant", "--accept", "g-1", "--yes")),
     "revoke": Operation(by_hand, command("revoke", "g-1")),
     "rules add": Operation(by_hand, command("rules", "add", "least-privilege")),
+    "tools trust": Operation(installed, command("tools", "trust", "github", "--server")),
+    "tools refuse": Operation(installed, command("tools", "refuse", "shop__pay")),
     "kill-switch on": Operation(installed, command("kill-switch", "on", "--why", "too fast")),
     "kill-switch off": Operation(stopped, command("kill-switch", "off")),
     "checkpoint": Operation(spent, command("checkpoint")),

@@ -104,14 +104,58 @@ test("only short texts among the parameters are told", () => {
   assert.deepEqual(shortParams(null), {});
 });
 
-test("what Tool Search says of a tool is passed on, and nothing else of its result", () => {
+describe("what Tool Search says of tools", () => {
   const details = { id: "mcp:x:book", name: "book", description: "Books", parameters: { type: "object" } };
-  const event = { toolName: "tool_describe", result: { details } };
-  assert.deepEqual(JSON.parse(description(event)), { id: "mcp:x:book", name: "book", parameters: { type: "object" } });
-  const parameters = { type: "object", title: "x".repeat(60_000) };
-  for (const other of [
-    { ...event, toolName: "tool_search" }, { ...event, error: "no" }, { toolName: "tool_describe" }, { toolName: "tool_describe", result: { details: { name: 7 } } },
-    { toolName: "tool_describe", result: { details: { ...details, parameters } } },
-  ])
-    assert.equal(description(other), "");
+  /** @param {any} changes */
+  const described = (changes) => JSON.parse(description({ toolName: "tool_describe", result: { details: { ...details, ...changes } } }));
+
+  test("is passed on, and nothing else of its result", () => {
+    const { words, schema, ...rest } = described({ input: "?" });
+    assert.deepEqual(rest, { id: "mcp:x:book", name: "book", about: "Books", parameters: { type: "object" } });
+    assert.match(words + schema, /^[0-9a-f]{128}$/);
+  });
+
+  test("differs when the description, the parameters or the annotations do", () => {
+    /** @param {any} changes */
+    const identity = (changes) => [described(changes).words, described(changes).schema].join();
+    const all = [{}, { description: "Books." }, { label: "b" }, { parameters: {} }, { annotations: { title: "b" } }].map(identity);
+    assert.equal(new Set(all).size, all.length);
+    assert.equal(identity({ description: "x".repeat(400) + "a" }) === identity({ description: "x".repeat(400) + "b" }), false);
+  });
+
+  test("whether it only reads is told where its server says so", () => {
+    assert.deepEqual(
+      [{ readOnlyHint: true }, { readOnlyHint: false }, { readOnlyHint: "yes" }, {}, undefined].map((annotations) => described({ annotations }).reads),
+      [true, false, undefined, undefined, undefined],
+    );
+  });
+
+  test("without its parameters where they are long", () => {
+    const long = described({ parameters: { type: "object", title: "x".repeat(60_000) } });
+    assert.equal(long.parameters, undefined);
+    assert.equal(long.schema.length, 64);
+  });
+
+  test("is the same in a list of found tools, whatever that is in", () => {
+    for (const found of [[details], { searches: [{ query: "q", candidates: [details] }] }]) {
+      const { tools } = JSON.parse(description({ toolName: "tool_search", result: { details: found } }));
+      const { schema, reads, parameters, ...rest } = described({});
+      assert.deepEqual(tools, [rest]);
+    }
+  });
+
+  test("of many tools the first ones", () => {
+    const many = { toolName: "tool_search", result: { details: Array.from({ length: 300 }, () => details) } };
+    assert.equal(JSON.parse(description(many)).tools.length, 50);
+  });
+
+  test("is nothing where nothing is said", () => {
+    const result = { details };
+    for (const other of [
+      { toolName: "read", result }, { toolName: "tool_describe", result, error: "no" }, { toolName: "tool_describe" },
+      { toolName: "tool_describe", result: { details: { name: 7 } } }, { toolName: "tool_search", result: { details: null } },
+      { toolName: "tool_search", result: { details: [] } },
+    ])
+      assert.equal(description(other), "");
+  });
 });

@@ -11,7 +11,7 @@ def _listed(module: str, summary: str, new_name: str = "") -> LazyCommand:
 
 class RootGroup(LazyGroup):
     sections = {  # noqa: RUF012 - as `table`
-        "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke", "undo"),
+        "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke", "tools", "undo"),
         "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
         "Control": ("kill-switch", "checkpoint", "limits", "notify", "config", "containment", "fleet"),
         "Installation": ("install", "doctor", "migrate", "state", "uninstall"),
@@ -25,6 +25,7 @@ class RootGroup(LazyGroup):
             "pending": "list queue held",
             "audit": "log logs history",
             "kill-switch": "stop pause panic",
+            "tools": "mcp servers plugins",
             "undo": "restore recover rollback",
             "usage": "cost costs",
             "config": "set get settings",
@@ -54,6 +55,7 @@ class RootGroup(LazyGroup):
         "grant": _listed("grant", "Allow one kind of call for a while, without asking."),
         "grants": _listed("grants", "List the grants."),
         "revoke": _listed("revoke", "Revoke a grant."),
+        "tools": _listed("known_tools", "List and decide who may use which tools of servers and plugins."),
         "undo": _listed("undo", "List what calls changed or removed, or bring it back."),
         "kill-switch": _listed("kill_switch", "Block every tool call by every agent, or allow calls again."),
         "checkpoint": _listed("checkpoint", "Refill the agents' risk budgets after a review."),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from toolguard_cli.commands.command_options import DryRun, command, command_app
-from toolguard_cli.operations import guard_lines, install_plugin
+from toolguard_cli.operations import answer_about_tools, guard_lines, install_plugin
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
@@ -32,4 +33,7 @@ def install(
     """
     require_human.refuse(places, "install", loosens=not dry_run)
     result = install_plugin.run(places, link=link, dry_run=dry_run)
-    return result if dry_run else guard_lines.after(result, places)
+    if dry_run:
+        return result
+    lines = (*result.lines, *answer_about_tools.begin(places))
+    return guard_lines.after(replace(result, lines=lines), places)

@@ -60,6 +60,10 @@ _WORDS = {
     "security.hook-order": "Another plugin runs after the guard and may change what was judged.",
     "security.rewritten": "The call that ran differs from the one that was judged.",
     "security.uncontained": "Commands are not contained any more.",
+    "tool.answer": "A person has said whether agents may use a tool.",
+    "tool.first-use": "The agent has not used this tool before, or the tool describes itself differently than it did.",
+    "tool.refused": "A person has refused this tool.",
+    "tool.trusted": "A person has allowed this tool.",
 }
 _GROUPS = {
     "loop.": "The agent repeated calls without progress.",

@@ -30,6 +30,7 @@ from toolguard_engine.config.settings import (
     PinParams,
     RiskLevel,
 )
+from toolguard_engine.config.tool_settings import FirstUse
 
 # The settings page shows choices in schema order; msgspec sorts them, but the declared order is better.
 _ORDERS = {
@@ -47,6 +48,7 @@ _ORDERS = {
         WhenStale,
         Profile,
         WhenUnavailable,
+        FirstUse,
         Unknown,
     )
 }

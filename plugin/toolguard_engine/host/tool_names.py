@@ -48,7 +48,7 @@ _VERBS = _table(
     (
         "look",
         (
-            "get list search find read fetch describe show view count check status lookup inspect watch wait "
+            "get list search find look read fetch describe show view count check status lookup inspect watch wait "
             "browse preview diff log logs query browse explain validate verify analyze analyse summarize "
             "summarise resolve ping test lint estimate calculate compute convert translate compare help "
             "whoami retrieve load open scan discover suggest recommend poll observe screenshot snapshot "

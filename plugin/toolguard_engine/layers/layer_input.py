@@ -16,6 +16,7 @@ from toolguard_engine.effects.terminal_input.running_programs import Processes, 
 from toolguard_engine.layers import self_protection
 from toolguard_engine.layers.autonomy.agent_standings import Autonomy
 from toolguard_engine.layers.provenance.context import RunContexts
+from toolguard_engine.layers.seen_tools import SeenTools
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Kept, Run, Verdict
 from toolguard_engine.model.lazy import FAILURES, Lazy
@@ -58,6 +59,9 @@ class LayerInput(msgspec.Struct, eq=False, dict=True):
     """Why the command cannot be contained, where it is to be held for that."""
     kept_from: Callable[[CallReading], Kept] | None = None
     """What the kernel keeps a command from in the room that it is sure to enter."""
+
+    tools: SeenTools | None = None
+    """The tools of plugins and servers."""
 
     @property
     def call(self) -> Call:

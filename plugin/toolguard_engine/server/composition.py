@@ -27,6 +27,7 @@ from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
 from toolguard_engine.server.settings_step import SettingsWatch
 from toolguard_engine.server.store_queue import StoreQueue, StoreThread, Worker
+from toolguard_engine.server.tool_watch import ToolWatch
 from toolguard_engine.server.undo_saver import UndoSaver
 
 
@@ -65,6 +66,7 @@ def engine(
             secrets=SecretsWatch(context),
             metrics=Metrics(context, held),
             published=Published(context, records),
+            tools=ToolWatch(context),
         ),
         when_warm,
     )

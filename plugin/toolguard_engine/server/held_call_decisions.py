@@ -39,11 +39,13 @@ from toolguard_engine.approvals.ledger import (
 from toolguard_engine.approvals.session_grant_record import SessionGrant
 from toolguard_engine.config.settings import Config
 from toolguard_engine.host import session_names
-from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.model.call import ALLOW, Call, Verdict
 from toolguard_engine.model.call_world import Named, NoWorld, World
+from toolguard_engine.model.tool_use import ToolUse
 from toolguard_engine.server.chat_approvals import ChatApprovals
 from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.server.session_answers import SessionAnswers
+from toolguard_engine.server.tool_trust import ToolTrust
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import GrantSource, HeldCallStore, SignedApprovals
@@ -97,6 +99,8 @@ class Approvals:
         self._chat_grants = chat_grants
         self.session_answers: SessionAnswers | None = None
         """Without it, nothing is allowed for the rest of a session."""
+        self.tools: ToolTrust | None = None
+        """Without it, nobody is asked about tools."""
         self._nonces = nonces
         self._policies = policies
         self._clock = clock
@@ -129,11 +133,12 @@ class Approvals:
         self._nonces.write_log()
         self._policies.note_expired()
 
-    def settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
-        """The final verdict on a call that a layer holds."""
+    def settle(self, verdict: Verdict, call: Call, config: Config, use: ToolUse | None = None) -> Settled:
+        """The final verdict on a call that a layer holds. `use`: of a tool that the gateway does not come with."""
         prefix = config.approval.prefix
         try:
-            settled = self._settle(verdict, call, config)
+            of_tool = self.tools.verdict(verdict, use, prefix) if self.tools and use else None
+            settled = Settled(of_tool) if of_tool else self._settle(verdict, call, config)
         except StoreError as error:
             self.trouble = str(error)
             return Settled(Verdict("block", error.code, _unsettled(prefix, error), str(error)))
@@ -143,7 +148,7 @@ class Approvals:
         except ValueError as error:
             code = "approval.unbindable"
             return Settled(Verdict("block", code, approval_texts.blocked(prefix, str(error)), str(error)))
-        self.trouble = ""
+        self.trouble = self.tools.follow(settled.verdict, settled.entry, use) if self.tools and use else ""
         return settled
 
     def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
@@ -379,10 +384,13 @@ class Approvals:
             return None
         decision = Decision(audit_log.plain(message.by), "native")
         try:
-            return self._nonces.settle(message.nonce, message.outcome, decision, self._clock())
+            entry = self._nonces.settle(message.nonce, message.outcome, decision, self._clock())
         except StoreError as error:
             self.trouble = str(error)
             return None
+        if self.tools and message.outcome == "used":
+            self.trouble = self.tools.follow(ALLOW, entry)
+        return entry
 
 
 def _unsettled(prefix: str, error: StoreError) -> str:

@@ -17,6 +17,7 @@ from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.output import Output
 from toolguard_engine.server.session_answers import SessionAnswers
 from toolguard_engine.server.store_queue import StoreJob, StoreQueue, nothing
+from toolguard_engine.server.tool_trust import ToolTrust
 from toolguard_engine.server.wake_watcher import Wakes
 from toolguard_engine.server.world_reader import WorldReader
 from toolguard_engine.stores import audit_log, call_log
@@ -64,6 +65,9 @@ class HeldCalls:
             self._session_answers = SessionAnswers(stores.session_grants(state_dir), audit, self._clock.time)
         approvals = Approvals(nonces, policies, self._clock.time, signers, grant_signers, chat_grants, self._world)
         approvals.session_answers = self._session_answers
+        approvals.tools = ToolTrust(
+            stores.tool_answers(state_dir), audit, self._clock.time, grant_signers.allows if grant_signers else None
+        )
         return approvals
 
     def _store(

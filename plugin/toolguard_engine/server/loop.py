@@ -27,6 +27,7 @@ from toolguard_engine.server.published_engine import Published
 from toolguard_engine.server.records_step import Records
 from toolguard_engine.server.secrets_step import SecretsWatch
 from toolguard_engine.server.settings_step import SettingsWatch
+from toolguard_engine.server.tool_watch import ToolWatch
 from toolguard_engine.wire import leading_members, messages
 from toolguard_engine.wire.line_reader import Lines
 
@@ -48,6 +49,7 @@ class Parts(Struct, frozen=True):
     secrets: SecretsWatch
     metrics: Metrics
     published: Published
+    tools: ToolWatch
 
 
 class Engine:
@@ -145,7 +147,7 @@ class Engine:
         parts = self.parts
         if parts.context.queue.has_news():
             parts.policy.expire_switch()
-            self._do(parts.policy.look_at_rules, parts.policy.look_at_switch)
+            self._do(parts.policy.look_at_rules, parts.policy.look_at_switch, parts.tools.look)
             parts.context.queue.settle()
             self._send_parked()
             self._do(parts.held.report)
@@ -175,6 +177,7 @@ class Engine:
             parts.policy.look_at_rules,
             parts.policy.look_at_switch,
             parts.policy.look_at_includes,
+            parts.tools.look,
             parts.metrics.look_at_limits,
             parts.secrets.look,
         )
@@ -219,6 +222,7 @@ class Engine:
             self._do(
                 parts.records.restore,
                 parts.policy.begin_rules,
+                parts.tools.begin,
                 parts.policy.look_at_switch,
                 parts.metrics.begin,
                 parts.settings.compare,

@@ -16,6 +16,7 @@ from msgspec import Struct
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.layers import first_use
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.held_call_decisions import AWAY, Approvals, Settled, prompt_for
 from toolguard_engine.server.outbox import Outbox
@@ -66,11 +67,13 @@ class ParkedCalls:
     def park(self, message: messages.Judge, reading: CallReading, asked: Verdict, approvals: Approvals) -> None:
         """Asks the store; the answer follows in `SessionState.answers`."""
         call, config = reading.call, reading.config
+        tools = self._state.guard.tools
+        use = tools.use_of(call) if tools else None
         parked = ParkedCall(message, call, asked, approvals, config)
         self._waiting.add(parked)
         self._state.setup.queue.do(
             StoreJob(
-                work=partial(approvals.settle, asked, call, config),
+                work=partial(approvals.settle, asked, call, config, use),
                 done=lambda settled: self._answer(parked, lambda: self._answered(parked, settled)),
                 failed=partial(self._failed, parked),
                 overdue=lambda: self._answer(parked, lambda: self._refused(parked, self._away(parked))),
@@ -131,6 +134,8 @@ class ParkedCalls:
 
     def _let_run(self, parked: ParkedCall, settled: Settled) -> messages.Wire:
         call, entry = parked.call, settled.entry
+        if settled.verdict.code == first_use.TRUSTED:
+            return self._answers.let_run(parked.message.id, call, settled.verdict.code)
         self._state.tally.approved += 1
         self._state.guard.succeeded(call)  # it waits no more, whatever becomes of it
         if entry is None:

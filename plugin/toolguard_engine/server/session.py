@@ -16,7 +16,7 @@ from toolguard_engine.config.settings import Config, metrics_of, parse
 from toolguard_engine.effects.calls.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.host.tool_search import tool_name
-from toolguard_engine.layers import known_inputs
+from toolguard_engine.layers import known_inputs, seen_tools
 from toolguard_engine.layers.malformed_loops import BLOCKED, HELD
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.metrics.measure import Measure
@@ -117,8 +117,12 @@ class Session(SessionState):
 
     def _read_text(self, note: messages.ToolText) -> None:
         """What a tool has answered: how other tools are called, or a text that may come from outside."""
-        if tool_name(note.tool) == known_inputs.DESCRIBES:
-            self.inputs.described(note.text)
+        name = tool_name(note.tool)
+        if name in seen_tools.SHOWN_BY:
+            if self.guard.tools:
+                self.guard.tools.described(note.agent, note.text)
+            if name == known_inputs.DESCRIBES:
+                self.inputs.described(note.text)
             return
         self.guard.contexts.result(note.run, tool_name(note.tool), note.params, note.text)
         self.guard.contexts.secrets.result(note.session or note.run, note.params, note.text)

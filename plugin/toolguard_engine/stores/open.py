@@ -39,6 +39,7 @@ def load_all() -> None:
         policy_watch,
         session_grants_file,
         signing_key_file,
+        tool_answers_file,
         user_rules,
     )
     from toolguard_engine.stores.sqlite import standings  # noqa: F401
@@ -109,6 +110,12 @@ def session_grants(state_dir: Path) -> ports.SessionGrantStore:
     from toolguard_engine.stores.files.session_grants_file import SessionGrantFile
 
     return SessionGrantFile(state_dir)
+
+
+def tool_answers(state_dir: Path) -> ports.ToolAnswerStore:
+    from toolguard_engine.stores.files.tool_answers_file import ToolAnswerFile
+
+    return ToolAnswerFile(state_dir)
 
 
 def user_rules(state_dir: Path) -> ports.UserRuleStore:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.approvals.ledger import Decision, HeldCall, Status
     from toolguard_engine.approvals.session_grant_record import SessionGrant
     from toolguard_engine.approvals.standing import Key, Standing
+    from toolguard_engine.approvals.tool_answer import ToolAnswer
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
     from toolguard_engine.model.call import Run
     from toolguard_engine.model.file_changes import FileChange
@@ -66,10 +67,8 @@ class HeldCallStore(Protocol):
 
     def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
         """Uses up the approval of a call, or holds it under a nonce. `request` is the entry that it would get; `former`: its
-        bindings in earlier formats, for entries of that time.
-
-        Without `log` its lines for the audit log are stored with the change, and written by `write_log`.
-        """
+        bindings in earlier formats, for entries of that time. Without `log` its lines for the audit log are stored with the
+        change, and written by `write_log`."""
 
     def give_back(self, used: HeldCall, now: float) -> HeldCall | None:
         """See `Ledger.give_back`."""
@@ -177,6 +176,24 @@ class SessionGrantStore(Protocol):
 
     def end(self, session: str, log: Callable[[SessionGrant], None]) -> list[SessionGrant]:
         """The session is over: removes its grants."""
+
+
+class ToolAnswerStore(Protocol):
+    """What people have said about tools of plugins and servers; without a file, nobody has been asked. `log`: as above."""
+
+    path: Path
+
+    def known(self) -> tuple[ToolAnswer, ...]:
+        """Those that are signed, the oldest first; the same tuple while nothing changes."""
+
+    def put(self, answer: ToolAnswer, log: Callable[[ToolAnswer], None]) -> ToolAnswer:
+        """Signs and stores an answer in place of an earlier one about the same; returns it with its id."""
+
+    def begin(self, answers: Iterable[ToolAnswer], log: Callable[[ToolAnswer], None]) -> list[ToolAnswer]:
+        """Stores these if nobody has been asked yet; returns what it has stored."""
+
+    def remove(self, means: Callable[[ToolAnswer], bool], log: Callable[[ToolAnswer], None]) -> list[ToolAnswer]:
+        """Takes answers back; returns them."""
 
 
 class UserRuleStore(Protocol):

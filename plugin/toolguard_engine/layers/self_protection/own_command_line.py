@@ -28,11 +28,12 @@ _SHOWING = {
     "limits": frozenset({""}),
     "notify": frozenset({"status"}),
     "rules": _RULES,
+    "tools": frozenset({"", "list"}),
     "undo": frozenset({""}),
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows
 secrets of the gateway."""
-_BARE = frozenset({"kill-switch", "constraints", "limits", "rules", "undo"})
+_BARE = frozenset({"kill-switch", "constraints", "limits", "rules", "tools", "undo"})
 """Those of them whose read-only sub-commands take no operands."""
 
 ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})
@@ -40,6 +41,7 @@ CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
         "constraints", "rules", "tune", "demo", "replay", "limits", "fleet", "containment", "undo", "state",
+        "tools",
     }
 )  # fmt: skip
 _LINKERS = program_catalogue.programs("program_linker")

@@ -1,0 +1,130 @@
+"""The tools that the gateway does not come with: as what they have described themselves, and who may use them.
+
+A tool is known to only read if its name says so (`get_issue`), or if its server's `readOnlyHint` does and its name says
+nothing. Neither can be verified; a hint to the contrary wins. Names count in any language only as far as they are known:
+a name that says nothing is one of a tool that acts.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from toolguard_engine.approvals.tool_answer import ToolAnswers, ToolStanding
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.tools.tools import DESCRIBED
+from toolguard_engine.host.tool_names import named
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.host.tool_servers import server_of
+from toolguard_engine.model.call import Call
+from toolguard_engine.model.tool_use import ToolUse
+from toolguard_engine.wording import printable
+
+SHOWN_BY = program_catalogue.tools("shows_tools")
+"""Tools of the gateway that show others."""
+
+MAX_TOOLS = 2_000
+MAX_NAME = 200
+MAX_ABOUT = 160
+MAX_DIGEST = 64
+MAX_LISTED = 200
+
+_SERVER_KINDS = ("mcp", "openclaw")
+"""What ids begin with in which the second part names a server or a plugin."""
+
+
+class _ShownTool(msgspec.Struct, frozen=True):
+    """What the gateway has shown of one tool. `reads`: what its annotations say; None where they say nothing."""
+
+    server: str = ""
+    words: str = ""
+    schema: str = ""
+    about: str = ""
+    reads: bool | None = None
+
+
+_NOT_SHOWN = _ShownTool()
+
+
+class SeenTools:
+    """`answers`: what people have said, as far as it counts without asking a store; `shown`: called for each tool that
+    shows itself."""
+
+    def __init__(self) -> None:
+        self._shown: OrderedDict[tuple[str, str], _ShownTool] = OrderedDict()
+        self.answers = ToolAnswers()
+        self.shown: Callable[[ToolUse], None] = lambda _: None
+
+    def described(self, agent: str, text: str) -> None:
+        """The gateway has shown this agent one tool or several."""
+        try:
+            found = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return
+        for use in self._taken(agent, found):
+            self.shown(use)
+
+    def _taken(self, agent: str, found: Any) -> Iterator[ToolUse]:
+        listed = found.get("tools") if isinstance(found, dict) and "tools" in found else [found]
+        for each in listed[:MAX_LISTED] if isinstance(listed, list) else ():
+            name = tool_name(_text(each, "name", MAX_NAME))
+            if not name or is_own(name):
+                continue
+            before, now = self._shown.get((agent, name), _NOT_SHOWN), _shown(each)
+            if not now.schema:  # a list shows no parameters: what was shown of them stays
+                now = msgspec.structs.replace(now, schema=before.schema, reads=before.reads)
+            self._keep((agent, name), now)
+            yield self._use(name, agent)
+
+    def _keep(self, key: tuple[str, str], shown: _ShownTool) -> None:
+        self._shown[key] = shown
+        self._shown.move_to_end(key)
+        if len(self._shown) > MAX_TOOLS:
+            self._shown.popitem(last=False)
+
+    def use_of(self, call: Call) -> ToolUse | None:
+        """This use of a tool; None for one that the gateway comes with."""
+        name = tool_name(call.tool)
+        return None if is_own(name) or len(name) > MAX_NAME else self._use(name, call.agent)
+
+    def _use(self, name: str, agent: str) -> ToolUse:
+        shown = self._shown.get((agent, name), _NOT_SHOWN)
+        server = server_of(name) or shown.server
+        return ToolUse(name, server, agent, shown.words, shown.schema, shown.about, _only_reads(name, shown.reads))
+
+    def standing(self, use: ToolUse) -> ToolStanding:
+        return self.answers.standing(use)
+
+
+def is_own(name: str) -> bool:
+    """Whether the gateway comes with a tool of this name, in lower case and without its source."""
+    return name in _OWN
+
+
+_OWN = DESCRIBED.union(*program_catalogue.load().tools.values())
+
+
+def _only_reads(name: str, hint: bool | None) -> bool:  # noqa: FBT001 - as the annotation says it
+    action = named(name).action
+    return hint is not False if action == "look" else hint is True and not action
+
+
+def _shown(each: dict[str, Any]) -> _ShownTool:
+    kind, _, rest = _text(each, "id", 2 * MAX_NAME).partition(":")
+    server = rest.partition(":")[0] if kind in _SERVER_KINDS else ""
+    reads = each.get("reads")
+    return _ShownTool(
+        "" if server == "core" else server.lower()[:MAX_NAME],
+        _text(each, "words", MAX_DIGEST),
+        _text(each, "schema", MAX_DIGEST),
+        printable.cut(printable.plain(_text(each, "about", 4 * MAX_ABOUT)), MAX_ABOUT),
+        reads if isinstance(reads, bool) else None,
+    )
+
+
+def _text(each: Any, name: str, most: int) -> str:
+    value = each.get(name) if isinstance(each, dict) else None
+    return value[:most] if isinstance(value, str) else ""

@@ -1,0 +1,119 @@
+"""Who may use a tool, as the store knows it, and what an approved call adds to that. Beside the loop.
+
+Where the settings name signers, an answer counts only with the signature of one of them. An approval of a call then counts
+for its tool while this engine runs, since nothing could prove it later.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+
+from msgspec import structs
+
+from toolguard_engine.approvals import tool_answer
+from toolguard_engine.approvals.grant_record import Grant
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.approvals.tool_answer import ToolAnswer, ToolAnswers, ToolStanding
+from toolguard_engine.layers import first_use
+from toolguard_engine.model.call import Verdict
+from toolguard_engine.model.tool_use import ToolUse
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.ports import AuditLogStore, ToolAnswerStore
+from toolguard_engine.wording import approval as approval_texts
+from toolguard_engine.wording import printable
+
+MAX_ASKED = 500
+CODE = "tool.answer"
+
+
+class ToolTrust:
+    """`clock`: seconds since 1970. `allows`: whether a signer has signed it; None where answers need no signature."""
+
+    def __init__(
+        self,
+        store: ToolAnswerStore,
+        audit: AuditLogStore,
+        clock: Callable[[], float],
+        allows: Callable[[Grant], bool] | None = None,
+    ) -> None:
+        self._store = store
+        self._audit = audit
+        self._clock = clock
+        self._allows = allows
+        self._asked: OrderedDict[str, ToolUse] = OrderedDict()
+        self._unsigned: list[ToolAnswer] = []
+
+    def standing(self, use: ToolUse) -> ToolStanding:
+        """Raises `StoreError`."""
+        known = [each for each in self._store.known() if self._counts(each)]
+        return ToolAnswers([*known, *self._unsigned]).standing(use)
+
+    def _counts(self, answer: ToolAnswer) -> bool:
+        return self._allows is None or answer.answer == "refuse" or self._allows(tool_answer.as_grant(answer))
+
+    def verdict(self, asked: Verdict, use: ToolUse, prefix: str) -> Verdict | None:
+        """What is said of the tool, whatever the call does with it; None where a person is to be asked. Raises
+        `StoreError`."""
+        standing = self.standing(use)
+        if standing == "refused":
+            reason = first_use.refusal(use)
+            return Verdict("block", first_use.REFUSED, approval_texts.blocked(prefix, reason), reason)
+        if standing == "trusted" and asked.code == first_use.CODE:
+            return Verdict("allow", first_use.TRUSTED, reason="its tool is trusted")
+        return None
+
+    def follow(self, settled: Verdict, entry: HeldCall | None, use: ToolUse | None = None) -> str:
+        """A person is asked about a call of a tool, or was, and it runs: its tool is not asked about again. What keeps that
+        from being stored; it is asked about again then."""
+        if entry is None or settled.decision == "block":
+            return ""
+        if settled.decision == "hold" and use is not None:
+            self._asked[entry.nonce] = use
+            if len(self._asked) > MAX_ASKED:
+                self._asked.popitem(last=False)
+            return ""
+        try:
+            self._approved(entry, use)
+        except StoreError as error:
+            return str(error)
+        return ""
+
+    def _approved(self, entry: HeldCall, use: ToolUse | None) -> None:
+        """`use`: None where only the nonce of its call is known. Raises `StoreError`."""
+        undescribed = structs.replace(use, words="", schema="") if use else None
+        shown = self._asked.pop(entry.nonce, undescribed)
+        if shown is None or shown.reads or self.standing(shown) == "trusted":
+            return
+        now = self._clock()
+        answer = structs.replace(
+            tool_answer.trusting(shown), created=float(int(now)), by=entry.by, where=entry.where, nonce=entry.nonce
+        )
+        if self._allows is None:
+            self._store.put(answer, lambda put: self._audit.append([line(put, "grant", now)]))
+        else:
+            self._unsigned = [*self._unsigned[-MAX_ASKED:], answer]
+
+    def bind(self, use: ToolUse) -> None:
+        """The tool has been described for the first time since it is trusted. Raises `StoreError`."""
+        if answer := ToolAnswers(self._store.known()).unbound(use):
+            self._store.put(tool_answer.bound(answer, use), lambda _: None)
+
+
+def line(answer: ToolAnswer, event: str, now: float, why: str = "") -> audit_log.AuditEvent:
+    """A line for the audit log."""
+    return audit_log.AuditEvent(
+        id=secrets.token_hex(8),
+        time=audit_log.when(now),
+        event=event,
+        code=CODE,
+        nonce=answer.nonce,
+        tool=printable.plain(answer.tool),
+        agent=printable.plain(answer.agent),
+        by=answer.by,
+        where=answer.where,
+        why=why or answer.reason,
+        reason=f"{answer.id}: {answer.answer} {printable.plain(tool_answer.named(answer))}",
+    )

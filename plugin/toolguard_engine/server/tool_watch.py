@@ -1,0 +1,55 @@
+"""What people say about tools while the engine runs, and what tools say of themselves."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from toolguard_engine.approvals.tool_answer import ToolAnswer, ToolAnswers
+from toolguard_engine.layers.seen_tools import SeenTools
+from toolguard_engine.model.tool_use import ToolUse
+from toolguard_engine.server.clock import Every
+from toolguard_engine.server.engine_context import Context
+from toolguard_engine.server.store_queue import StoreJob, nothing
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.ports import ToolAnswerStore
+
+
+class ToolWatch:
+    """Passes answers to the guard. Where they need signatures only refusals: who trusts what is then asked of the store, as
+    the signatures are verified there."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._seen = SeenTools()
+        self._store: ToolAnswerStore | None = None
+        self._answers: tuple[ToolAnswer, ...] | None = None
+        self._timer = Every(context.clock, context.intervals.rules)
+
+    def begin(self) -> None:
+        self._store, self._answers = stores.tool_answers(self._context.state_dir), None
+        self._context.session.guard.tools = self._seen
+        self._seen.shown = self._bind
+        self._timer.expire()
+        self.look()
+
+    def look(self) -> None:
+        """Takes over what people have said. Before the answers, as it counts for the next call; two `stat` in a second."""
+        if self._store is None or not self._timer.due():
+            return
+        self._timer.restart()
+        answers = self._store.known()
+        if answers is not self._answers:
+            self._answers = answers
+            config = self._context.session.config
+            is_signed = config.approval.is_signed or config.fleet.enabled
+            self._seen.answers = ToolAnswers(each for each in answers if not is_signed or each.answer == "refuse")
+
+    def _bind(self, use: ToolUse) -> None:
+        """The tool has shown itself: it is trusted as what it is now, if it was trusted without being seen."""
+        approvals = self._context.session.approvals
+        if approvals is not None and approvals.tools is not None and self._seen.answers.unbound(use):
+            work = partial(approvals.tools.bind, use)
+            self._context.queue.do(StoreJob(work=work, done=nothing, failed=self._failed))
+
+    def _failed(self, error: Exception) -> None:
+        self._context.output.complain(f"how a tool describes itself could not be noted: {error}")
