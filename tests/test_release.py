@@ -146,7 +146,7 @@ def test_doctor_knows_the_package(tmp_path: Path, where: str | Path, number: str
     manifest.write_text(manifest.read_text().replace(f'"version": "{__version__}"', f'"version": "{number}"'))
     (tmp_path / "state" / "openclaw.json").write_text("{}")
     subject = doctor.look(Places(tmp_path / "state", tmp_path / "state" / "openclaw.json"))
-    found = [check(subject) for check in (discovery_check.found, health_check.ours, plugin_check.current)]
+    found = [check(subject) for check in (discovery_check.check, health_check.ours, plugin_check.current)]
     assert [check.status for check in found] == ["ok", "ok", "ok" if number == __version__ else "warn"]
     assert found[2].fix == ("" if number == __version__ else "openclaw plugins update toolguard")
 

@@ -186,7 +186,7 @@ class Guard:
         """A hold with what a person is shown, and what has to be looked at: as far as the call was read."""
 
         def described() -> Verdict:
-            details = hold_details.of(found, reading, self._book.waits)
+            details = hold_details.collect(found, reading, self._book.waits)
             return replace(verdict, details=details, named=named_places.places_to_look_at(reading))
 
         try:
@@ -225,7 +225,7 @@ class Guard:
         try:
             found = self.timer.limited(work, partial(layer_order.judged, given))
         except TooIntricate:  # between two layers
-            return judgement.of(TOO_INTRICATE)
+            return judgement.wrap(TOO_INTRICATE)
         if work.is_stopped and found.decision == "allow":
             return harm_in_room.stopped(given, found, TOO_INTRICATE)
         return found
@@ -341,7 +341,7 @@ class Guard:
         if outcome and not outcome.failed:
             malformed_loops.on_success(call, run)
             # what nobody judges earns nothing, nor does what runs nothing
-            if not exemptions.of(call, config) and not self.processes.enters_nothing(call):
+            if not exemptions.exempt(call, config) and not self.processes.enters_nothing(call):
                 self.autonomy.clean(call, config)
         return reaction
 

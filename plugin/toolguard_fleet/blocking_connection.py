@@ -63,7 +63,7 @@ def translated(connection: Connection | None = None, statement: str = "") -> Ite
     except msgspec.ValidationError as error:
         raise FleetError(f"the fleet's database returned an unexpected answer: {one_line(error)}") from error
     except psycopg.errors.InsufficientPrivilege as error:
-        text = missing_rights.words(connection, statement) if connection else "that needs the owner's login"
+        text = missing_rights.describe(connection, statement) if connection else "that needs the owner's login"
         raise FleetError(one_line(text), "42501") from error
     except psycopg.Error as error:
         raise _meaning(error) from error

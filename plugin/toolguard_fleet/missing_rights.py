@@ -21,7 +21,7 @@ _WHO = (
 _NEEDED = ("only a registered person may do that", "only an admin may do that", "that needs the gateways' login")
 
 
-def words(connection: psycopg.Connection[Any], statement: str) -> str:
+def describe(connection: psycopg.Connection[Any], statement: str) -> str:
     """`only an admin may do that; you are vic, viewer of ops`. The connection must be in autocommit mode."""
     return f"{_needed(connection, statement)}; you are {_who(connection)}"
 

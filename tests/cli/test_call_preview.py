@@ -71,18 +71,18 @@ def test_git_knows_what_would_be_lost(tmp_path: Path) -> None:
             [*GIT, tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True
         )
 
-    assert GitFacts().of(on(tmp_path)) == "not in a git repository"
+    assert GitFacts().describe(on(tmp_path)) == "not in a git repository"
     git("init", "-q")
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text("1")
-    assert GitFacts().of(on(tmp_path / "a")) == "not tracked by git"
+    assert GitFacts().describe(on(tmp_path / "a")) == "not tracked by git"
     git("add", "a", "b")
     git("commit", "-qm", "x")
-    assert GitFacts().of(on(tmp_path)) == "2 tracked by git"
+    assert GitFacts().describe(on(tmp_path)) == "2 tracked by git"
     (tmp_path / "a").write_text("22")
-    assert GitFacts().of(on(tmp_path)) == "2 tracked by git, 1 changed since the last git add"
+    assert GitFacts().describe(on(tmp_path)) == "2 tracked by git, 1 changed since the last git add"
     git("add", "a")
-    assert GitFacts().of(on(tmp_path / "a")) == "1 tracked by git, 1 not committed"
+    assert GitFacts().describe(on(tmp_path / "a")) == "1 tracked by git, 1 not committed"
 
 
 def test_git_that_does_not_answer_in_time_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_git_that_does_not_answer_in_time_says_nothing(tmp_path: Path, monkeypat
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
     git = GitFacts(0.2)
-    assert [git.of(on(tmp_path)) for _ in range(20)] == [""] * 20
+    assert [git.describe(on(tmp_path)) for _ in range(20)] == [""] * 20
     assert git.forced_push(str(tmp_path)) == ""
 
 
@@ -109,7 +109,7 @@ def test_a_repository_cannot_make_git_run_its_programs(tmp_path: Path) -> None:
         subprocess.run([*git, "config", key, f"touch {ran};:"], check=True)
     (repository / ".gitattributes").write_text("* filter=x diff=x\n")
     (repository / "a").write_text("22")
-    assert "1 changed" in GitFacts().of(on(repository))
+    assert "1 changed" in GitFacts().describe(on(repository))
     GitFacts().forced_push(str(repository))
     assert not ran.exists()
 
@@ -120,7 +120,7 @@ def test_a_missing_object_is_not_fetched(tmp_path: Path) -> None:
     git config remote.o.promisor true; git config extensions.partialClone o; git config core.repositoryformatversion 1
     tree=$(git rev-parse 'HEAD^{{tree}}'); rm -f .git/objects/$(echo $tree | cut -c1-2)/$(echo $tree | cut -c3-)"""
     subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=True, capture_output=True)
-    assert "1 tracked" in GitFacts().of(on(tmp_path / "a"))
+    assert "1 tracked" in GitFacts().describe(on(tmp_path / "a"))
     assert not (tmp_path / "ran").exists()
 
 

@@ -237,7 +237,7 @@ def test_a_budget_that_makes_calls_wait_is_a_warning(places: Places, mode: str, 
 def test_every_signal_has_plain_words() -> None:
     codes = [module.CODE for module in (alone, cautioned, escalation, outward, resource, speed)]
     for code in (*codes, NO_STORE, "budget.exhausted", "budget.trust"):
-        assert code not in budgets.words(used(reported=[code]), Config())
+        assert code not in budgets.describe(used(reported=[code]), Config())
 
 
 def test_only_so_many_lines_the_gravest_first(places: Places) -> None:

@@ -130,7 +130,7 @@ def test_causes(places: Places, monkeypatch: pytest.MonkeyPatch, name: str, valu
     sysctl.write_text(f"{value}\n")
     monkeypatch.setattr(room_causes, "_SYSCTL", str(places.state_dir))
     monkeypatch.setattr(room_causes, "standing", lambda: None)
-    assert room_causes.of("EPERM") == cause
+    assert room_causes.identify("EPERM") == cause
 
 
 def test_other_systems_and_missing_programs(monkeypatch: pytest.MonkeyPatch) -> None:

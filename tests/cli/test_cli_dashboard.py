@@ -82,7 +82,7 @@ def until(condition: Any) -> None:
 
 def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path) -> None:
     with running(places) as one:
-        own = token.of(db)
+        own = token.obtain(db)
         port = cost_format.settings(places).dashboard.port
         url = f"http://127.0.0.1:{port}/#token={own}"
         again = toolguard("dashboard", *named(places))
@@ -120,7 +120,7 @@ def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path)
 def test_one_that_the_gateway_runs_is_not_moved_by_an_option(
     places: Places, db: Path, monkeypatch: pytest.MonkeyPatch, wish: show_dashboard.DashboardRequest, fix: str | None
 ) -> None:
-    token.of(db)
+    token.obtain(db)
     monkeypatch.setattr(discovery, "running", lambda _: discovery.Running(5, "http://127.0.0.1:7", 0, "1", owned=True))
     if fix is None:
         assert show_dashboard.run(places, wish, as_json=False).data["pid"] == 5
@@ -198,7 +198,7 @@ def test_the_browser_gets_a_file_and_no_token_in_its_command_line(places: Places
     with running(places, "--open", BROWSER=f"{browser} %s") as one:
         until(heard.exists)
         door = Path(heard.read_text().strip().removeprefix("file://"))
-        mode, own = door.stat().st_mode & 0o777, token.of(db)
+        mode, own = door.stat().st_mode & 0o777, token.obtain(db)
         one.send_signal(signal.SIGINT)
         one.communicate(timeout=LIMIT)
     assert mode == 0o600

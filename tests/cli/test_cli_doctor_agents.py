@@ -56,7 +56,7 @@ def kinds(check: Check) -> list[str]:
 def test_a_healthy_config_has_nothing_to_be_named(places: Places, installed: Host) -> None:
     subject = look(places, installed, **HEALTHY)
     assert (agents_check.guarded(subject).status, entry_points_check.open_ways(subject).status) == ("ok", "ok")
-    assert guard_verdict.of([agents_check.guarded(subject), entry_points_check.open_ways(subject)]).why == ()
+    assert guard_verdict.draw([agents_check.guarded(subject), entry_points_check.open_ways(subject)]).why == ()
 
 
 def test_each_agent_with_what_it_lacks(places: Places, installed: Host) -> None:
@@ -71,12 +71,12 @@ def test_each_agent_with_what_it_lacks(places: Places, installed: Host) -> None:
         "ann": "guarded", "gem": "not guarded", "cod": "partly guarded", "cl": "partly guarded",
     }  # fmt: skip
     assert check.fix
-    assert guard_verdict.of([check]).guarded == "partly"
+    assert guard_verdict.draw([check]).guarded == "partly"
 
 
 def test_where_no_agent_is_guarded_nothing_is(places: Places, installed: Host) -> None:
     check = agents_check.guarded(look(places, installed, agents={"defaults": {"model": GEMINI}}))
-    assert guard_verdict.of([check]).guarded == "no"
+    assert guard_verdict.draw([check]).guarded == "no"
 
 
 def test_included_files_and_variables_count(places: Places, installed: Host) -> None:
@@ -127,7 +127,7 @@ def test_automations_and_nodes_that_run_commands(places: Places, installed: Host
     check = entry_points_check.open_ways(look(places, installed, **HEALTHY))
     assert check.data["ways"] == [{"kind": "automations", "names": ["backup"]}, {"kind": "nodes", "names": ["laptop"]}]
     assert check.status == "warn"
-    assert guard_verdict.of([check]).why == ()  # a person set them up
+    assert guard_verdict.draw([check]).why == ()  # a person set them up
 
 
 def test_looking_writes_nothing(places: Places, installed: Host) -> None:

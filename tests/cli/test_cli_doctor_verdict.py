@@ -66,7 +66,7 @@ def loaded(guards: str = "yes", status: Status = "ok") -> Check:
     ],
 )  # fmt: skip
 def test_what_the_checks_mean(checks: list[Check], guarded: str, words: str) -> None:
-    reported = guard_verdict.of(checks)
+    reported = guard_verdict.draw(checks)
     assert (reported.guarded, reported.words.startswith(words)) == (guarded, True), reported.words
 
 

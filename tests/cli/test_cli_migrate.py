@@ -287,7 +287,7 @@ def test_examples_of_the_seeds(places: Places, example: str) -> None:
     after = places.config.read_text()
     assert (done.data["notMoved"], done.data["warnings"]) == ([], [])
     assert sorted(seed_configs.comments(after)) == sorted(seed_configs.comments(text))
-    assert migrations.found(config_tree.read(places.config)) == []
+    assert migrations.find(config_tree.read(places.config)) == []
     assert migrate.run(places, yes=True, openclaw=()).data["changed"] is False
     assert places.config.read_text() == after
     migrate.undo_last(places, yes=False, dry_run=False)

@@ -154,7 +154,7 @@ def test_a_free_name_for_a_foreign_copy(subject: DoctorSubject) -> None:
     for taken in ("toolguard.aside", "toolguard.aside1"):
         (subject.places.state_dir / taken).mkdir()
     aside = subject.places.state_dir / "toolguard.aside2"
-    assert discovery_check.found(subject).fix == f"mv {path.parent} {aside}"
+    assert discovery_check.check(subject).fix == f"mv {path.parent} {aside}"
     assert not aside.exists()
 
 

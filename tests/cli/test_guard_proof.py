@@ -256,8 +256,8 @@ def test_each_state(
     assert (proof.state, proof.text[: len(text)], proof.fix[: len(fix)]) == (state, text, fix), proof
     assert bool(proof.fix) is bool(fix)
     check = gateway_check.loaded(doctor.look(machine.places))
-    assert guard_verdict.of([check]).words.startswith(verdict), check
-    assert guard_verdict.of([check]).guarded != "yes" or state in ("guarded", "observing", "disabled")
+    assert guard_verdict.draw([check]).words.startswith(verdict), check
+    assert guard_verdict.draw([check]).guarded != "yes" or state in ("guarded", "observing", "disabled")
     shown = status.run(machine.places)
     (line,) = [each for each in shown.lines if f": {proof.text}" in each.text]
     assert ("GUARDED: " in line.text and " (engine started " in line.text) is (state == "guarded")

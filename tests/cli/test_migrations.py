@@ -132,7 +132,7 @@ def test_every_setting_of_the_tables_is_one_that_toolguard_has() -> None:
         targets = [target.split(".") for target in (*migration.settings.values(), *migration.set)]
         if "host_loops" in migration.steps:
             targets = [["loopDetection", *target] for target in targets]
-        assert [target for target in targets if not allowed.words(tuple(target))] == []
+        assert [target for target in targets if not allowed.describe(tuple(target))] == []
         assert set(migration.steps) <= set(plan.STEPS)
     assert [each.name[:3] for each in old_plugins.migrations()] == ["001", "002", "003", "004", "005"]
 
@@ -307,7 +307,7 @@ def test_nothing_to_migrate(places: Places, config: dict[str, Any]) -> None:
     done = migrate.run(places, yes=True, openclaw=())
     assert done.lines[0].text == f"nothing to migrate in {places.config}"
     assert (done.data["changed"], done.exit_code, places.config.read_bytes()) == (False, 0, before)
-    assert migrations.found(config_tree.read(places.config)) == []
+    assert migrations.find(config_tree.read(places.config)) == []
 
 
 def test_no_config_at_all(places: Places) -> None:
@@ -499,7 +499,7 @@ def test_one_of_them(places: Places, source: str) -> None:
     value, done = migrated(places, both, source)
     assert done.data["found"] == ["tool-guard"]
     assert value["plugins"]["entries"]["guardian-angel"] == {"enabled": True}
-    assert migrations.found(config_tree.read(places.config)) == ["guardian-angel"]
+    assert migrations.find(config_tree.read(places.config)) == ["guardian-angel"]
 
 
 def test_none_of_that_name(places: Places) -> None:
@@ -517,14 +517,14 @@ def test_found_names_what_is_left_to_do(places: Places) -> None:
     )
     agents = {"list": [{"id": "a", "tools": {"loopDetection": {"historySize": 3}}}]}
     written(places, config | {"tools": {"loopDetection": {"historySize": 3}}, "agents": agents})
-    assert migrations.found(config_tree.read(places.config)) == [
+    assert migrations.find(config_tree.read(places.config)) == [
         "tool-guard",
         "guardian-angel",
         "tools.loopDetection",
         "agents.list[0].tools.loopDetection",
     ]
     migrate.run(places, yes=True, openclaw=())
-    assert migrations.found(config_tree.read(places.config)) == []
+    assert migrations.find(config_tree.read(places.config)) == []
 
 
 OFF_STAYS = "toolguard guards nothing until that is changed"

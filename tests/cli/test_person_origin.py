@@ -70,7 +70,7 @@ def me(ppid: int = SHELL, **more: object) -> ProcessInfo:
 
 
 def judged(found: Record) -> tuple[str, str]:
-    answer = origin.of(found, ME, AGENTS)
+    answer = origin.trace(found, ME, AGENTS)
     return answer.kind, answer.why
 
 
@@ -179,7 +179,7 @@ def test_nobody_can_tell(name: str) -> None:
 
 
 def test_where_no_guard_ever_ran_everything_is_older() -> None:
-    assert origin.of(record(me(1)), ME, Agents()).kind == "person"
+    assert origin.trace(record(me(1)), ME, Agents()).kind == "person"
 
 
 def test_a_shared_group_is_not_the_gateways_own() -> None:

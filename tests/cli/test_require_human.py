@@ -112,7 +112,7 @@ def test_marked_by_the_gateway(places: Places, words: list[str]) -> None:
 def in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can tell who started the command, and there is no terminal to ask in."""
     found = origin.Origin("unknown", "by something that has ended")
-    monkeypatch.setattr(origin, "of", lambda *_: found)
+    monkeypatch.setattr(origin, "trace", lambda *_: found)
     monkeypatch.setattr(terminals, "refusal", lambda *_: "there is no terminal")
 
 

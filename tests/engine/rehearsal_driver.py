@@ -80,7 +80,7 @@ def play(folder: Path, form: str, name: str) -> dict[str, Any]:
     scene.rehearsals.begin()
     process = scene.start(scene.way(approved=False))
     output, _ = process.communicate(timeout=120)
-    after, seen = scene.tree(), scene.rehearsals.of(scene.call)
+    after, seen = scene.tree(), scene.rehearsals.rehearse(scene.call)
     found = {
         "form": form, "name": name, "unknown": unknown, "error": scene.rehearsals.error, "code": process.returncode,
         "output": output, "effects": seen.effects, "untouched": after == before, "done": after == expected,

@@ -185,11 +185,11 @@ def test_what_is_kept_of_code_is_bounded_in_size() -> None:
         return CodeReading((delete("x" * len(code)),))
 
     for code in ("a" * 100, "b" * 100, "a" * 100, "c" * 1_000, "d" * 1_000, "a" * 100):
-        kept.of(code, "python", read)
+        kept.read(code, "python", read)
     assert [code[0] for code in reads] == ["a", "b", "c", "d", "a"]
     for _ in range(2):
-        kept.of("e" * 1_000_000, "python", read)
-    kept.of("a" * 100, "python", read)
+        kept.read("e" * 1_000_000, "python", read)
+    kept.read("a" * 100, "python", read)
     assert [code[0] for code in reads[5:]] == ["e", "e"]
 
 
@@ -200,5 +200,5 @@ def test_the_same_text_in_two_languages_is_read_twice() -> None:
         languages.append(language)
 
     for language in ("python", "ruby", "python"):
-        kept.of("x" * 100, language, read)
+        kept.read("x" * 100, language, read)
     assert languages == ["python", "ruby"]

@@ -38,8 +38,8 @@ RUN = Run(
     Past([2**63 - 1, 1], [0, 2], [3, 4], [3, 5], stale=1),
     9.5,
 )
-RUN.counters.of(ErrorCounters).errors[2**60 - 1] = Count(2, 7)
-RUN.counters.of(MissingToolCounters).missing["no such"] = Count(1)
+RUN.counters.get(ErrorCounters).errors[2**60 - 1] = Count(2, 7)
+RUN.counters.get(MissingToolCounters).missing["no such"] = Count(1)
 
 
 class Clock:
@@ -73,8 +73,8 @@ def test_what_an_earlier_version_counted_goes_on(tmp_path: Path, clock: Clock) -
     place.write_text(json.dumps({"v": 1, "runs": {"r": saved}}))
     run = Counters(tmp_path).load()["r"]
     assert (run.past, run.failures, run.used) == (Past([5], [0], [6], [6], stale=2), 1, 2.5)
-    assert run.counters.of(ErrorCounters).errors == {7: Count(3, 4)}
-    assert run.counters.of(BlockCounters).criticals == Count(1, 2)
+    assert run.counters.get(ErrorCounters).errors == {7: Count(3, 4)}
+    assert run.counters.get(BlockCounters).criticals == Count(1, 2)
     Counters(tmp_path).save({"r": run})
     kept = json.loads(place.read_text())["runs"]["r"]["run"]["past"]
     assert kept == past
@@ -82,8 +82,8 @@ def test_what_an_earlier_version_counted_goes_on(tmp_path: Path, clock: Clock) -
 
 def test_counters_that_no_engine_wrote_are_dropped() -> None:
     counters = CounterSet({"errors": "many", "armed": 2})
-    assert counters.of(ErrorCounters) == ErrorCounters()
-    assert counters.of(CompactionCounters).armed == 2
+    assert counters.get(ErrorCounters) == ErrorCounters()
+    assert counters.get(CompactionCounters).armed == 2
 
 
 def test_only_what_this_version_counts_says_that_a_run_matters() -> None:

@@ -304,8 +304,8 @@ def test_what_is_remembered_is_bounded() -> None:
         repetition.on_outcome(
             Call(f"{number}", {}), Outcome(number, failed=True, wording=number, lasting=True), run, settings
         )
-    past, missing = run.past, run.counters.of(MissingToolCounters).missing
-    errors_of_run = run.counters.of(ErrorCounters).errors
+    past, missing = run.past, run.counters.get(MissingToolCounters).missing
+    errors_of_run = run.counters.get(ErrorCounters).errors
     assert [len(missing), len(errors_of_run), len(past.calls), len(past.series)] == [200, 200, 30, 30]
     assert len(msgspec.json.encode(to_plain(run))) < 40_000
 

@@ -100,7 +100,7 @@ def judged(guard: Guard, tool: str, params: dict[str, Any]) -> list[str]:
     """Why a person would be asked; empty where nobody is."""
     call = Call(tool, params, run="r", session="s", cwd=WORKSPACE)
     judgement = guard.weigh(call)
-    found = gate.judge(call, judgement.effects, guard.contexts.of("r", "s"))
+    found = gate.judge(call, judgement.effects, guard.contexts.get("r", "s"))
     spoke = [match.rule for match in BOOK.for_call(tool, params, found)]
     return spoke if judgement.decision == "allow" else [judgement.code, *spoke]
 

@@ -102,7 +102,7 @@ def check(memory: FileMemory, plain: PlainMemory) -> None:
     assert memory.has_displaced == any(record.was for record in plain.records.values())
     for path in (*PATHS, "/", "/a/b/c.py/d"):
         assert memory.exactly(path) == plain.records.get(path)
-        assert memory.of(path) == plain.of(path)
+        assert memory.recall(path) == plain.of(path)
         assert [memory.was(path, itself=itself) for itself in (True, False)] == [
             plain.was(path, itself=itself) for itself in (True, False)
         ]

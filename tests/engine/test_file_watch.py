@@ -71,7 +71,7 @@ class Play:
         return make
 
     def record(self, name: str) -> tuple[str, str, bool] | None:
-        found = self.session.guard.files.of(str(self.work / name))
+        found = self.session.guard.files.recall(str(self.work / name))
         return found and (found.origin, found.source, found.created)
 
     @property

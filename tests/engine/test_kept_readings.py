@@ -125,7 +125,7 @@ def test_what_is_kept_is_bounded() -> None:
     assert KEPT.size <= kept_readings.MAX_SIZE
     long = one.read(Call("exec", {"command": f"echo {'x' * kept_readings.MAX_EACH}"}, cwd=WORK))
     one.weigh_reading(long)
-    assert KEPT.of(long.commands, long.command_where) is None
+    assert KEPT.recall(long.commands, long.command_where) is None
 
 
 def allocated() -> int:

@@ -141,25 +141,25 @@ DAY = {"steady": (1, 1), "ahead": (8 * DAY_MS, 1_000), "asleep": (DAY_MS, 1_000)
 @each_row(("now", "ticks"), DAY.values(), ids=DAY)
 def test_another_period_begins_only_by_a_clock_that_runs_evenly(now: int, ticks: int) -> None:
     clock = PeriodClock()
-    assert clock.at(NOW, 0) == NOW
+    assert clock.reckon(NOW, 0) == NOW
     is_even = abs(now - ticks) < DAY_MS / 2
-    assert clock.at(NOW + now, ticks) == (NOW + now if is_even else NOW)
+    assert clock.reckon(NOW + now, ticks) == (NOW + now if is_even else NOW)
     later = STEADY_MS - 1
-    assert clock.at(NOW + now + later, ticks + later) == (NOW + now + later if is_even else NOW)
-    assert clock.at(NOW + now + STEADY_MS, ticks + STEADY_MS) == NOW + now + STEADY_MS
+    assert clock.reckon(NOW + now + later, ticks + later) == (NOW + now + later if is_even else NOW)
+    assert clock.reckon(NOW + now + STEADY_MS, ticks + STEADY_MS) == NOW + now + STEADY_MS
 
 
 @given(st.lists(st.tuples(st.just(0) | st.integers(61_000, DAY_MS) | st.integers(-DAY_MS, -61_000), st.integers(0, 10**6))))
 def test_the_moment_in_force_was_seen_after_ten_even_minutes(steps: list[tuple[int, int]]) -> None:
     """Or before the first jump."""
     clock, now, ticks, since, jumped = PeriodClock(), NOW, 0, 0, False
-    clock.at(now, ticks)
+    clock.reckon(now, ticks)
     before = now
     for jump, passed in steps:
         now, ticks = now + passed + jump, ticks + passed
         if jump:
             since, jumped = ticks, True
-        found = clock.at(now, ticks)
+        found = clock.reckon(now, ticks)
         if found != before:
             assert found == now
             assert not jumped or ticks - since >= STEADY_MS

@@ -40,7 +40,7 @@ def code(world: ChangingWorld, call: Call) -> str:
 
 def meaning(world: ChangingWorld, call: Call) -> Meaning:
     named = named_places.places_to_look_at(world.guard.read(call))
-    return call_meaning.of(named, WorldReader().look(named), bind(call, gateway=world.store.gateway_id()))
+    return call_meaning.derive(named, WorldReader().look(named), bind(call, gateway=world.store.gateway_id()))
 
 
 def earlier(world: ChangingWorld, call: Call) -> HeldCall:
@@ -210,7 +210,7 @@ def test_more_than_is_kept() -> None:
     def of(count: int) -> Meaning:
         paths = [f"/srv/{'x' * 180}/{number}" for number in range(count)]
         named = Named("/w", tuple(NamedTarget("delete", path, path) for path in paths))
-        return call_meaning.of(named, SeenPlaces("/w", tuple(map(SeenTarget, paths)), {}))
+        return call_meaning.derive(named, SeenPlaces("/w", tuple(map(SeenTarget, paths)), {}))
 
     large, same, other = of(60), of(60), of(61)
     assert large.gap.startswith(TOO_LARGE)
@@ -350,7 +350,7 @@ def test_the_store_takes_as_many_calls_of_the_largest_kind_as_may_be_open_and_cl
 
     def of(count: int) -> Meaning:
         seen = SeenPlaces("/w", tuple(SeenTarget(target.path) for target in targets[:count]), {})
-        return call_meaning.of(Named("/w", targets[:count]), seen, "0" * 64)
+        return call_meaning.derive(Named("/w", targets[:count]), seen, "0" * 64)
 
     largest = max((of(count) for count in range(100)), key=lambda each: len(msgspec.json.encode(each)))
     assert call_meaning.MAX_SIZE - 600 < len(msgspec.json.encode(largest)) <= call_meaning.MAX_SIZE

@@ -64,7 +64,7 @@ def test_no_move_makes_the_guard_forget_or_confuse(play: Play, seed: int) -> Non
             really(play, command)
         memory = play.session.guard.files
         for path in (path for path in play.work.parent.rglob("*") if path.is_file() and path.suffix in (".sh", ".md")):
-            record, content = memory.of(str(path)), path.read_text().strip()
+            record, content = memory.recall(str(path)), path.read_text().strip()
             if content == "agent":
                 assert record is not None, (command, path)
             else:

@@ -120,25 +120,25 @@ def test_where_it_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert made.is_contained
     assert made.unrehearsed == "no overlay"
     assert _name(made) == "main"
-    assert _rehearsals(made).of(UNKNOWN) == Rehearsed(unavailable="no overlay")
+    assert _rehearsals(made).rehearse(UNKNOWN) == Rehearsed(unavailable="no overlay")
 
 
 @pytest.mark.parametrize(
     "call", [Call("exec", {"command": "./tool"}, searched=True), Call("exec", {"command": "./tool", "host": "node"})]
 )
 def test_what_runs_elsewhere_is_not_rehearsed(tmp_path: Path, call: Call) -> None:
-    assert _rehearsals(_begun(tmp_path)).of(call).unavailable
+    assert _rehearsals(_begun(tmp_path)).rehearse(call).unavailable
 
 
 def test_what_waits_is_made_when_approved(tmp_path: Path) -> None:
     made, target = _begun(tmp_path), tmp_path / "file"
     target.write_text("old")
     held = _hold(made, target)
-    seen = _rehearsals(made).of(UNKNOWN)
+    seen = _rehearsals(made).rehearse(UNKNOWN)
     assert seen == Rehearsed(("changes it",), str(held / "held.json"), (("write", str(target)),))
     name = _name(made, approved=True)
     assert name.startswith(f"main+commit:{held.parent.name}:")
-    assert _rehearsals(made).of(Call("exec", {"command": "./tool"}, agent="main", session="other")) == Rehearsed()
+    assert _rehearsals(made).rehearse(Call("exec", {"command": "./tool"}, agent="main", session="other")) == Rehearsed()
     assert made.waits(UNKNOWN)
 
 
@@ -153,7 +153,7 @@ def test_what_is_overtaken_is_forgotten(tmp_path: Path) -> None:
     target.write_text("old")
     held = _hold(made, target)
     target.write_text("changed meanwhile")
-    assert _rehearsals(made).of(UNKNOWN) == Rehearsed()
+    assert _rehearsals(made).rehearse(UNKNOWN) == Rehearsed()
     assert not held.exists()
 
 

@@ -126,5 +126,5 @@ def test_what_is_too_complex_is_held_for_what_it_does() -> None:
     found = judged(f"rm -rf /etc/x; {TOO_MUCH}")
     assert (found.decision, found.partial) == ("hold", True)
     assert found.code.startswith("rule.filesystem.")
-    assert hold_details.of(found, GUARD.read(of("rm -rf /etc/x")), {}).more  # so no grant for just this call is offered
+    assert hold_details.collect(found, GUARD.read(of("rm -rf /etc/x")), {}).more  # so no grant for just this call is offered
     assert not judged("rm -rf /etc/x").partial

@@ -216,7 +216,7 @@ def test_halves_of_surrogate_pairs_reach_no_text() -> None:
         verdict = judged.judge_reading(reading)
         assert msgspec.json.encode(replace(verdict, named=None))
         assert verdict.named is not None
-        assert msgspec.json.encode(call_meaning.of(verdict.named, NoWorld().look(verdict.named)))
+        assert msgspec.json.encode(call_meaning.derive(verdict.named, NoWorld().look(verdict.named)))
         assert not [each for each in changes(reading) if "\ud800" in each.path]
 
 
@@ -323,7 +323,7 @@ def test_memory_of_moved_and_removed_folders() -> None:
     memory.moved("/a/b", "/d")
     assert memory.exactly("/a/b/c") == memory.exactly("/d/c")  # the move may have failed
     memory.removed({"/a/b"})
-    assert (memory.of("/d/c"), memory.of("/a/b/c"), memory.of("/d/c/e")) == (
+    assert (memory.recall("/d/c"), memory.recall("/a/b/c"), memory.recall("/d/c/e")) == (
         memory.exactly("/d/c"),
         None,
         memory.exactly("/d/c"),

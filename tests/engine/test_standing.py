@@ -16,10 +16,10 @@ from toolguard_engine.model.call import Call
 
 def test_one_for_each_agent_and_session() -> None:
     known = Standings()
-    mine = known.of("main", "a", 0.7)
-    assert known.of("main", "a", 0.1) is mine
-    assert known.of("main", "b", 0.3).trust == 0.3
-    assert known.of("other", "a", 0.7) is not mine
+    mine = known.get("main", "a", 0.7)
+    assert known.get("main", "a", 0.1) is mine
+    assert known.get("main", "b", 0.3).trust == 0.3
+    assert known.get("other", "a", 0.7) is not mine
     assert len(known) == 3
     assert known.find("main", "c") is None
 
@@ -55,7 +55,7 @@ def test_a_chat_and_what_its_agent_began() -> None:
         ("main", "agent:main:other"),
         ("helper", "agent:helper:subagent"),
     ):
-        known.of(agent, session, 0.7)
+        known.get(agent, session, 0.7)
     places = ["agent:main:main", "agent:main:subagent"]
     assert [each.session for each in known.within("agent:main:main")] == places
     assert [each.session for each in known.within("agent:main:new")] == places[1:]
@@ -68,7 +68,7 @@ def both(**changes: Any) -> Standing:
 
 
 def test_what_two_engines_did_adds_up() -> None:
-    base = Base.of(both())
+    base = Base.copy(both())
     ours = both(spent=0.45, trust=0.58, reported=["a", "b"], seen=Seen(warnings=1))
     theirs = both(spent=0.7, trust=0.4, streak=0, reported=["a", "c"], touched=9.0, seen=Seen(warnings=2, highest=3))
     assert merged(ours, base, theirs) == both(
@@ -85,34 +85,34 @@ def test_of_what_an_engine_began_anew_all_counts() -> None:
 def test_a_person_who_wrote_to_one_engine_is_not_forgotten() -> None:
     before = both(seen=Seen(since=1.0, warnings=4), reported=["drift.warnings"])
     after = both(seen=Seen(since=5.0), reported=[])
-    assert merged(after, Base.of(before), before).seen == Seen(since=5.0)
-    assert merged(after, Base.of(before), before).reported == []
+    assert merged(after, Base.copy(before), before).seen == Seen(since=5.0)
+    assert merged(after, Base.copy(before), before).reported == []
     mine = both(seen=Seen(since=1.0, warnings=5), reported=["drift.warnings"])
-    assert merged(mine, Base.of(before), after).seen == Seen(since=5.0, warnings=1)
-    assert merged(mine, Base.of(before), after).reported == []
+    assert merged(mine, Base.copy(before), after).seen == Seen(since=5.0, warnings=1)
+    assert merged(mine, Base.copy(before), after).reported == []
 
 
 def test_after_a_checkpoint_in_both_only_what_came_since_counts() -> None:
     ours, theirs = both(spent=0.2, epoch=1), both(spent=0.1, epoch=1)
-    assert merged(ours, Base.of(both()), theirs).spent == 0.3
+    assert merged(ours, Base.copy(both()), theirs).spent == 0.3
 
 
 def test_the_least_recently_used_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_STANDINGS", 2)
     known = Standings()
-    first = known.of("main", "a", 0.7)
-    known.of("main", "b", 0.7)
-    assert known.of("main", "a", 0.7) is first
-    known.of("main", "c", 0.7)
+    first = known.get("main", "a", 0.7)
+    known.get("main", "b", 0.7)
+    assert known.get("main", "a", 0.7) is first
+    known.get("main", "c", 0.7)
     assert known.find("main", "b") is None
     assert known.find("main", "a") is first
 
 
 def test_the_idle_are_forgotten() -> None:
     known = Standings()
-    known.of("main", "old", 0.7).touched = 1_000.0
-    known.of("main", "new", 0.7).touched = 1_001.0
-    known.of("main", "untimed", 0.7)
+    known.get("main", "old", 0.7).touched = 1_000.0
+    known.get("main", "new", 0.7).touched = 1_001.0
+    known.get("main", "untimed", 0.7)
     known.sweep(1_000.5 + IDLE_SECONDS)
     assert [each.session for each in known.within("")] == ["new", "untimed"]
     known.sweep(1_002.0 + IDLE_SECONDS)
@@ -124,7 +124,7 @@ def test_the_idle_are_forgotten() -> None:
 def test_within_a_session() -> None:
     known = Standings()
     for agent, session in (("main", "a"), ("helper", "a"), ("main", "b")):
-        known.of(agent, session, 0.7)
+        known.get(agent, session, 0.7)
     assert [each.agent for each in known.within("a")] == ["main", "helper"]
     assert len(known.within("")) == 3
 

@@ -174,7 +174,7 @@ def test_a_list_keeps_what_other_releases_do() -> None:
         ("state/a.json", ("2026.10.1", "2026.6.11")),
         ("state/b.json", ("2026.10.1",)),
     ]
-    assert both.with_release("2026.10.1", frozenset({new})).of("2026.6.11") == {old}
+    assert both.with_release("2026.10.1", frozenset({new})).get("2026.6.11") == {old}
     assert started_catalogue.encode(LISTED).startswith('{\n "releases": ')
 
 

@@ -12,7 +12,7 @@ from tables import each_row
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.tools.tools import DESCRIBED, commands, effects
 from toolguard_engine.host import tool_names
-from toolguard_engine.host.tool_names import words
+from toolguard_engine.host.tool_names import split
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.layers import rule_examples
 from toolguard_engine.rules import packs as rulepacks
@@ -227,7 +227,7 @@ for _ in range(900):
     ids=lambda value: repr(value)[:12] if not isinstance(value, list | dict) else "nested",
 )
 def test_odd_values_raise_no_error(value: Any) -> None:
-    names = words(
+    names = split(
         "action kind path paths edits input url query sql target targets message attachments media raw job "
         "command cmd args commands script invokeCommand request actions to cc files"
     )

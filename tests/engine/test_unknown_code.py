@@ -107,7 +107,7 @@ class Found:
     def __init__(self, found: Rehearsed) -> None:
         self._found = found
 
-    def of(self, call: Call) -> Rehearsed:  # noqa: ARG002
+    def rehearse(self, call: Call) -> Rehearsed:  # noqa: ARG002
         return self._found
 
     def is_trusted(self, program: str) -> bool:  # noqa: ARG002

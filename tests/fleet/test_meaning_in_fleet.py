@@ -41,7 +41,7 @@ class LinkedFolder:
         targets = tuple(NamedTarget("delete", str(path), str(path)) for path in paths or [self.cache])
         named = Named(str(self.folder), targets)
         seen = structs.replace(WorldReader().look(named), late=late)
-        return call_meaning.of(named, seen, self.desk.request().binding)
+        return call_meaning.derive(named, seen, self.desk.request().binding)
 
     def present(self, *paths: Path, late: bool = False) -> Presented:
         meaning = self.meaning(*paths, late=late)

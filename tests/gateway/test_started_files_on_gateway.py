@@ -25,7 +25,7 @@ def test_a_trace_shows_nothing_that_is_not_in_the_list(real: downloads.Runtime) 
     found = started_files.started(*started_trace.traced(real))
     listed = started_catalogue.load()
     assert started_files.missing(found, listed) == []
-    assert len(found) > len(listed.of(RELEASE)) // 2
+    assert len(found) > len(listed.get(RELEASE)) // 2
 
 
 def test_no_agent_puts_a_program_or_a_module_there(stage: Stage) -> None:

@@ -76,7 +76,7 @@ def name(standing: Standing) -> str:
     return f"{agent} in {printable.cut(printable.plain(standing.session), WIDTH)}"
 
 
-def words(standing: Standing, config: Config) -> str:
+def describe(standing: Standing, config: Config) -> str:
     own = _of(standing, config)
     size, mode = own.budget.size, own.active_budget_mode
     spare = f"{left(standing, config):.2f} of {size:.2f} left{_too_little(_too_costly(standing, own))}"

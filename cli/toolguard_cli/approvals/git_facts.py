@@ -42,7 +42,7 @@ class GitFacts:
     def __init__(self, seconds: float = MOST_SECONDS) -> None:
         self._end = time.monotonic() + seconds
 
-    def of(self, effect: HeldEffect) -> str:
+    def describe(self, effect: HeldEffect) -> str:
         """What git knows of a path that would be lost; empty where git knows nothing of it, or did not answer in time."""
         if effect.kind not in _LOSES or not effect.path or not os.path.lexists(effect.path):
             return ""

@@ -17,7 +17,7 @@ from toolguard_engine.approvals import granted_meaning, session_grant
 from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_matching import meaning
 from toolguard_engine.approvals.grant_record import Grant, is_expired
-from toolguard_engine.approvals.repeatable_calls import words
+from toolguard_engine.approvals.repeatable_calls import describe
 from toolguard_engine.approvals.session_grant_record import SessionGrant
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
@@ -116,6 +116,6 @@ def log(places: Places, grant: Grant, event: str, why: str, prefix: str = "") ->
         agent=printable.plain(grant.agent),
         why=why,
         reason=f"{prefix}: {until}" if prefix else until,
-        shown=words(grant),
+        shown=describe(grant),
     )
     stores.audit_log(places.state_dir).append([line])

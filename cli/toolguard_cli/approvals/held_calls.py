@@ -117,7 +117,7 @@ def would_do(entry: HeldCall, now: float, git_seconds: float = git_facts.MOST_SE
 def would_do_all(entries: Sequence[HeldCall], now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[list[str]]:
     """The same for several calls, within the time for one."""
     git = git_facts.GitFacts(git_seconds)
-    rows = call_preview.lines_of([entry.details for entry in entries], now, git.of)
+    rows = call_preview.lines_of([entry.details for entry in entries], now, git.describe)
     return [_with_dropped(entry, lines, git) for entry, lines in zip(entries, rows, strict=True)]
 
 

@@ -140,7 +140,7 @@ def _signing(places: Places, config: Config, key: str) -> Signing | None:
         return None
     from toolguard_cli.operations import sign_approval  # noqa: PLC0415 - as below
 
-    return sign_approval.of(places, config, key)
+    return sign_approval.open_signing(places, config, key)
 
 
 def _operation() -> ModuleType:

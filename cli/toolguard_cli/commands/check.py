@@ -233,14 +233,14 @@ def run(places: Places, call: Call, session: Path | None = None) -> Result:
         *(Line("info", printable.plain(note)) for note in judgement.note.splitlines()),
         *_section("it would", descriptions.distinct_effects(judgement.effects)),
         *_section("because", list(_causes(inner, judgement))),
-        *_section("risk", list(filter(None, [risk_view.words(risk, judgement, config)])) if risk else []),
+        *_section("risk", list(filter(None, [risk_view.describe(risk, judgement, config)])) if risk else []),
         *rule_view.off(judged),
         *_mode(config.active_mode, judgement.decision),
         *(Line("warn", text) for text in not_guarded.warnings(places, config.active_mode)),
         Line("warn", doubt) if (doubt := tool_spelling.doubt(call.tool)) else None,
         *ways,
         *behind,
-        Line("info", f"({judged.basis.words()})"),
+        Line("info", f"({judged.basis.describe()})"),
     ]
     data = {
         **public(judgement),
@@ -408,7 +408,7 @@ def listing(places: Places) -> Result:
     lines = [*tables.table(HEAD, rows), *rule_view.off(judged)]
     off = sum(_state(rule, judged) == "off" for rule in known)
     counted = f"{len(known)} rules in {len(packs)} packs, {off} switched off"
-    lines.append(Line("info", f"{counted}; calls are held at {judged.basis.threshold} ({judged.basis.words()})"))
+    lines.append(Line("info", f"{counted}; calls are held at {judged.basis.threshold} ({judged.basis.describe()})"))
     return Result("check", {"packs": data, "basis": judged.basis.public()}, tuple(lines))
 
 

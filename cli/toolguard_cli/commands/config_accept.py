@@ -25,8 +25,8 @@ def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRu
     """
     require_human.refuse(places, accepted_view.COMMAND, loosens=not dry_run)
     with gateway_stores.user_errors():
-        seen = accepted_view.found(places)
-        texts = [accepted_view.words(notice) for notice in seen]
+        seen = accepted_view.load(places)
+        texts = [accepted_view.describe(notice) for notice in seen]
         data = {"dryRun": dry_run, "accepted": [accepted_view.public(notice) for notice in seen]}
         if not seen:
             return Result(accepted_view.COMMAND, data, (Line("ok", NOTHING),))

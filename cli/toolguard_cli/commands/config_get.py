@@ -82,7 +82,7 @@ def _general(named: NamedSetting) -> NamedSetting | None:
     agents, _, *setting = named.setting if len(named.setting) > AGENT_DEPTH else ("", "")
     if not named.is_ours or named.schema is None or agents != "agents":
         return None
-    return NamedSetting((*OWN, *setting), schema_check.at(plugin_manifest.config_schema(), tuple(setting)))
+    return NamedSetting((*OWN, *setting), schema_check.follow(plugin_manifest.config_schema(), tuple(setting)))
 
 
 def missing(tree: ConfigTree, named: NamedSetting) -> tuple[str, str]:

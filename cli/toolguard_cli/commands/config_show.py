@@ -122,7 +122,7 @@ def _variables(value: Any) -> Iterator[str]:
 
 def _cells(row: SettingRow, folder: Path) -> tuple[str, ...]:
     mark = CHANGED if row.differs else " "
-    named = NamedSetting((*OWN, *row.steps), schema_check.at(plugin_manifest.config_schema(), row.steps))
+    named = NamedSetting((*OWN, *row.steps), schema_check.follow(plugin_manifest.config_schema(), row.steps))
     unit = setting_names.unit_of(named) if isinstance(row.value, int) else 0
     value = NOT_SET if row.value is None and not row.is_set else json.dumps(row.value, ensure_ascii=False)
     length = f" ({printable.duration(row.value * unit / 1000)})" if unit else ""

@@ -22,7 +22,7 @@ from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import grant_matching
 from toolguard_engine.approvals.grant_record import Grant
-from toolguard_engine.approvals.repeatable_calls import words
+from toolguard_engine.approvals.repeatable_calls import describe
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.stores import audit_log
@@ -130,13 +130,13 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool, key:
     grant = grant_calls.draft(request, now)
     grant_calls.check(grant, allow_broad=yes)
     blocked = [Line("warn", text) for text in _blocked(places, grant)]
-    caller.require([f"would grant {words(grant)}", _terms(grant, now)])
+    caller.require([f"would grant {describe(grant)}", _terms(grant, now)])
     with gateway_stores.user_errors():
         if not dry_run:
             grant = grant_calls.add(places, grant, _signing(places, key))
     verb = "would grant" if dry_run else f"granted {grant.id}:"
     lines = [
-        Line("ok", f"{verb} {words(grant)}"),
+        Line("ok", f"{verb} {describe(grant)}"),
         Line("info", _terms(grant, now)),
         *([Line("warn", UNCONTAINED)] if grant.uncontained else []),
         *(Line("info", f"bound to what it does now: {text}") for text in bound_to(grant)),
@@ -160,7 +160,7 @@ def _signing(places: Places, key: str) -> Signing | None:
         return None
     from toolguard_cli.operations import sign_approval  # noqa: PLC0415 - only where grants are signed
 
-    return sign_approval.of(places, config, key)
+    return sign_approval.open_signing(places, config, key)
 
 
 def _blocked(places: Places, grant: Grant) -> Iterator[str]:
@@ -204,7 +204,7 @@ def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bo
         if not dry_run:
             grant = grant_calls.sign(places, policies, grant, why, signing)
     verb = "would accept" if dry_run else "accepted"
-    lines = [Line("ok", f"{verb} {grant.id}: {words(grant)}")]
+    lines = [Line("ok", f"{verb} {grant.id}: {describe(grant)}")]
     lines += [Line("info", line) for line in shown[1:]] if yes or dry_run else []
     if not dry_run:
         lines.append(Line("next", f"toolguard revoke {grant.id} revokes it; toolguard grants lists all grants"))

@@ -78,7 +78,7 @@ def listing(places: Places) -> Result:
         placed = own.placed()
     if not placed:
         return Result(COMMAND, {"file": str(own.path), "rules": []}, _none(own.path))
-    rows = [(p.rule.name, rule_view.adds(p.rule), str(p.at.line), rule_view.words(p.rule)) for p in placed]
+    rows = [(p.rule.name, rule_view.adds(p.rule), str(p.at.line), rule_view.describe(p.rule)) for p in placed]
     data = [{**rule_view.public(p.rule), "line": p.at.line} for p in placed]
     lines = (*tables.table(HEAD, rows), Line("info", f"{_counted(len(placed))} in {printable.plain(str(own.path))}"))
     return Result(COMMAND, {"file": str(own.path), "rules": data}, lines)
@@ -92,7 +92,7 @@ def _faulty(places: Places, report: Result) -> Result:
     lines = list(report.lines)
     if good:
         lines.append(Line("info", "these rules are valid:"))
-        lines += tables.table(GOOD_HEAD, ((rule.name, rule_view.adds(rule), rule_view.words(rule)) for rule in good))
+        lines += tables.table(GOOD_HEAD, ((rule.name, rule_view.adds(rule), rule_view.describe(rule)) for rule in good))
     names = [rule.name for rule in own.rules]
     lines.append(Line("warn", f"{IN_FORCE}: {printable.plain(', '.join(names)) or 'none'}"))
     lines += [Line("warn", NONE_COUNT)] if own.unread else []
@@ -141,7 +141,7 @@ def add(
         added = own.add(text, dry_run=dry_run)
     path = printable.plain(str(own.path))
     lines = [Line("ok", f"{'would add' if dry_run else 'added'} {_counted(len(added))} to {path}")]
-    lines += [Line("info", f"{rule.name}: {rule_view.words(rule)}") for rule in added]
+    lines += [Line("info", f"{rule.name}: {rule_view.describe(rule)}") for rule in added]
     if dry_run:
         lines += [Line("info", ""), *(Line("info", line) for line in text.splitlines())]
     else:

@@ -91,7 +91,7 @@ def _result(report: ReplayReport, judged: Judging, places: Places) -> Result:
     }
     lines = [_totals(report), *_questions(report), *_by_rule(rules), *_by_session(report), *_by_file(report.files)]
     lines += [*_answers(report, places), *_notes(report, damaged, packed)]
-    lines.append(Line("info", f"({judged.basis.words()})"))
+    lines.append(Line("info", f"({judged.basis.describe()})"))
     if rules:
         where = f" {shlex.join(places.given)}" if places.given else ""
         why, spare = f"toolguard check{where} 'COMMAND' shows why", f"toolguard tune{where} finds what you always approve"

@@ -15,7 +15,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import session_grant
 from toolguard_engine.approvals.grant_record import Grant
-from toolguard_engine.approvals.repeatable_calls import words
+from toolguard_engine.approvals.repeatable_calls import describe
 from toolguard_engine.approvals.session_grant_record import SessionGrant
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
@@ -55,12 +55,12 @@ def run(
             grant = policies.revoke(grant_id, log)
     if grant is None:
         raise missing(grant_id)
-    lines = [Line("ok", f"{_done(grant.id, dry_run=dry_run)}: {words(grant)}")]
+    lines = [Line("ok", f"{_done(grant.id, dry_run=dry_run)}: {describe(grant)}")]
     return Result("revoke", {"dryRun": dry_run, "grant": public(grant, time.time())}, (*lines, *problems))
 
 
 def _of_session(grant: SessionGrant, problems: list[Line], *, dry_run: bool) -> Result:
-    line = Line("ok", f"{_done(grant.id, dry_run=dry_run)}: {session_grant.words(grant)}")
+    line = Line("ok", f"{_done(grant.id, dry_run=dry_run)}: {session_grant.describe_briefly(grant)}")
     return Result("revoke", {"dryRun": dry_run, "grant": session_public(grant)}, (line, *problems))
 
 

@@ -228,7 +228,7 @@ def _result(
     """`again`: the command that repairs; `planned`: repairs that were not made."""
     checks = [report.check for report in seen]
     shown = [report for report in seen if everything or report.check.status != "ok" or report.row.group == LIVE]
-    verdict = guard_verdict.of(checks)
+    verdict = guard_verdict.draw(checks)
     failed = verdict.guarded == "no" or any(check.status == "error" for check in checks)
     lines = [
         *(line for repair in repairs for line in _repair_lines(repair)),

@@ -98,7 +98,7 @@ def _shown(running: discovery.Running, db: Path, request: DashboardRequest, metr
             f"a dashboard for this metrics file is already running at {running.url} (process {running.pid})",
             _moved(running, request),
         )
-    url = open_browser.url(discovery.url(host, port), token.of(db))
+    url = open_browser.url(discovery.url(host, port), token.obtain(db))
     lines = [_runs(running), *_addresses(url, metrics), Line("warn", SECRET), *_unrecorded(metrics, switch)]
     if request.opens:
         lines.append(open_browser.in_browser(url, db))
@@ -139,7 +139,7 @@ def _serve(places: Places, metrics: MetricsConfig, db: Path, request: DashboardR
     bind, port = request.bind or metrics.dashboard.bind, request.port or metrics.dashboard.port
 
     def announce(about: discovery.Running) -> None:
-        url = open_browser.url(about.url, token.of(db))
+        url = open_browser.url(about.url, token.obtain(db))
         show(Result(COMMAND, {}, tuple(running_lines(about, url, bind, metrics, cost_format.switch(places)))), as_json=False)
         if request.opens:
             open_browser.when_it_answers(url, db)

@@ -98,7 +98,7 @@ def _stopped(held: overview.StatusOverview) -> list[Line]:
     if held.thrown is None:
         return []
     return [
-        Line("warn", f"{set_kill_switch.IS_ON}: {set_kill_switch.words(held.thrown)}"),
+        Line("warn", f"{set_kill_switch.IS_ON}: {set_kill_switch.describe(held.thrown)}"),
         Line("next", f"{set_kill_switch.OFF} allows calls again"),
     ]
 
@@ -141,7 +141,7 @@ def _budgets(held: overview.StatusOverview, config: Config) -> list[Line]:
         return [Line("info", text)] if (text := budgets.unused(config)) else []
     urgent = [bool(standing.reported) or budgets.waits(standing, config) for standing in standings]
     pairs = list(zip(standings, urgent, strict=True))[: budgets.SHOWN]
-    lines = [Line("warn" if warn else "info", budgets.words(standing, config)) for standing, warn in pairs]
+    lines = [Line("warn" if warn else "info", budgets.describe(standing, config)) for standing, warn in pairs]
     if (more := len(standings) - budgets.SHOWN) > 0:
         lines.append(Line("info", f"and {more} more budgets that were used"))
     if any(urgent):

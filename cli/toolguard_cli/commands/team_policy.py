@@ -140,7 +140,7 @@ def summary(policy: FleetPolicy) -> Iterator[Line]:
     for name, persons in sorted((policy.approvers.members or {}).items()):
         yield Line("info", printable.plain(f"team {name}: {', '.join(sorted(persons))}"))
     for own_rule in policy.rules:
-        yield Line("info", printable.plain(f"{own_rule.name}: {rule_view.words(own_rule)}"))
+        yield Line("info", printable.plain(f"{own_rule.name}: {rule_view.describe(own_rule)}"))
     if policy.approvers.members is None:
         yield Line("warn", "without [teams], every allowed signer is an approver of every team")
 

@@ -51,7 +51,7 @@ def handler(endpoint: Endpoint, context: Callable[[Request], object]) -> Handler
             asked = _body(decoder, request.scope["body"]) if endpoint.method == "POST" else _parameters(endpoint, request)
             answer = await run_in_threadpool(endpoint.work, visit, asked)
         except (ApiError, RefusedError, StoreError, UserError, OSError) as error:
-            return problems.answer(problems.of(error))
+            return problems.answer(problems.explain(error))
         data = answer if isinstance(answer, bytes) else encoded(answer)
         return Response(data, headers=problems.NO_STORE, media_type=endpoint.kind)
 

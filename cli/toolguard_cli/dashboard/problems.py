@@ -32,7 +32,7 @@ class ApiError(Exception):
 UNAUTHORIZED = ApiError(401, "token", "this needs the dashboard's token", OPEN_PAGE)
 
 
-def of(error: Exception) -> ApiError:
+def explain(error: Exception) -> ApiError:
     """The answer to one of our own errors; other errors are raised again."""
     if isinstance(error, ApiError):
         return error

@@ -47,10 +47,10 @@ def run(settings: DashboardSettings, on_serving: Callable[[Running], None] | Non
         return _taken(settings, error)
     decode_first.read()
     with closing(listener):
-        token.of(settings.db)
+        token.obtain(settings.db)
         address, port = listener.getsockname()[:2]
         site = Site(
-            settings, AccessPolicy.at(address, port, token.StoredToken(settings.db).now, settings.bind, settings.hosts)
+            settings, AccessPolicy.make(address, port, token.StoredToken(settings.db).now, settings.bind, settings.hosts)
         )
         prometheus.begin(site)
         about = Running(os.getpid(), discovery.url(address, port), time.time_ns() // 1_000_000, __version__, settings.owned)

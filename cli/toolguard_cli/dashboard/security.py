@@ -67,7 +67,7 @@ class AccessPolicy:
     public: frozenset[str] = frozenset()
 
     @classmethod
-    def at(
+    def make(
         cls, address: str, port: int, secret: Callable[[], str], named: str = "", hosts: Iterable[str] = ()
     ) -> AccessPolicy:
         """`address`: what the server is bound to; `named`: the same as the user wrote it; `hosts`: the setting."""

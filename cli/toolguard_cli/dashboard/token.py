@@ -22,7 +22,7 @@ OTHERS = 0o077
 _FORM = re.compile(rb"[0-9a-f]{64}\n?\Z")
 
 
-def of(db: Path) -> str:
+def obtain(db: Path) -> str:
     """The token for this metrics file, created if there is none. Raises `UserError`."""
     path = metrics_path.token_path(db)
     try:
@@ -38,7 +38,7 @@ def of(db: Path) -> str:
 
 def known(db: Path) -> str:
     """The token; empty if there is none. Raises `UserError`."""
-    return of(db) if os.path.lexists(metrics_path.token_path(db)) else ""
+    return obtain(db) if os.path.lexists(metrics_path.token_path(db)) else ""
 
 
 class StoredToken:
@@ -54,7 +54,7 @@ class StoredToken:
         mark = self._seen()
         if not mark or mark != self._mark:
             try:
-                self._token = of(self._db)
+                self._token = obtain(self._db)
             except UserError:
                 self._token = ""
             self._mark = mark

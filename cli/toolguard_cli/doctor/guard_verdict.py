@@ -50,7 +50,7 @@ class GuardStatus:
         return f"{_WORDS[self.guarded]}{proved}: {self.loaded}{reasons and '; but '}{reasons}{more}"
 
 
-def of(checks: Sequence[Check]) -> GuardStatus:
+def draw(checks: Sequence[Check]) -> GuardStatus:
     """Draws the verdict from the checks; without `loaded`, nothing is proved."""
     judged = [(check, _guards(check)) for check in checks]
     why = [(check, wanted) for wanted in _WORST_FIRST for check, guards in judged if guards == wanted]

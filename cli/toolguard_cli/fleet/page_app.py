@@ -62,7 +62,7 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
             version = await run_in_threadpool(site.database.ask, "SELECT fleet.schema_version()", (), SchemaVersion)
         except FleetError as error:
             site.log(error)
-            return problems.answer(page_refusals.of(error))
+            return problems.answer(page_refusals.explain(error))
         body = msgspec.json.encode({"status": "ok", "schema": version.version})
         return Response(body, headers=problems.NO_STORE, media_type=problems.JSON)
 
@@ -91,7 +91,7 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
         try:
             await run_in_threadpool(site.database.ask, "SELECT fleet.page_logout(%s)", (request.scope["session"],), bool)
         except FleetError as error:
-            return problems.answer(page_refusals.of(error))
+            return problems.answer(page_refusals.explain(error))
         response = Response(b"{}", headers=problems.NO_STORE, media_type=problems.JSON)
         for secure in (False, True):
             response.set_cookie(**page_security.cookie("", 0, secure=secure))

@@ -30,7 +30,7 @@ CAUSES = {
 SCHEMA = ("3F000", "42883", "42P01")
 
 
-def of(error: FleetError) -> ApiError:
+def explain(error: FleetError) -> ApiError:
     message, code = primary(error), error.code
     if isinstance(error, UnreachableError):
         return ApiError(503, "database", UNREACHABLE, "see the log of the dashboard's server")

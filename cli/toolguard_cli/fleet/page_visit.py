@@ -58,7 +58,7 @@ class FleetVisit:
             return self._ask(statement, arguments, kind)
         except FleetError as error:
             self.site.log(error)
-            raise page_refusals.of(error) from error
+            raise page_refusals.explain(error) from error
 
     def _ask(self, statement: LiteralString, arguments: tuple[Any, ...], kind: type[T]) -> T:
         database = self.site.database
@@ -94,7 +94,7 @@ class FleetVisit:
         except FleetError as error:
             self.site.log(error)
             if error.code != NOT_LOGGED_IN:
-                raise page_refusals.of(error) from error
+                raise page_refusals.explain(error) from error
             raise self._invalid() from error
         return halves
 
@@ -105,7 +105,7 @@ class FleetVisit:
         except FleetError as error:
             self.site.log(error)
             if token and error.code != NOT_LOGGED_IN:
-                raise page_refusals.of(error) from error
+                raise page_refusals.explain(error) from error
             raise self._invalid() from error
 
     def _invalid(self) -> ApiError:

@@ -51,7 +51,7 @@ def _door(settings: PageSettings, listener: socket.socket) -> tuple[AccessPolicy
     if settings.socket:
         return AccessPolicy(str, 0, frozenset(), local=False, public=public), f"unix:{settings.socket}"
     address, port = listener.getsockname()[:2]
-    return AccessPolicy.at(address, port, str, settings.bind, settings.hosts), discovery.url(address, port)
+    return AccessPolicy.make(address, port, str, settings.bind, settings.hosts), discovery.url(address, port)
 
 
 def _tcp(settings: PageSettings) -> socket.socket:

@@ -34,10 +34,10 @@ class ConfigFinding:
 
 def finding(tree: ConfigTree, steps: Steps, level: Level, message: str, fix: str = "") -> ConfigFinding:
     """A finding at the value of this path, or at the innermost existing part around it."""
-    return at(nearest(tree, steps), level, name(steps), message, fix)
+    return report(nearest(tree, steps), level, name(steps), message, fix)
 
 
-def at(spot: Spot, level: Level, path: str, message: str, fix: str = "") -> ConfigFinding:
+def report(spot: Spot, level: Level, path: str, message: str, fix: str = "") -> ConfigFinding:
     if not spot.file.exists:
         return ConfigFinding(level, path, message, fix, str(spot.file.path))
     line, column = json5_edit.locate(spot.file.text, spot.path)

@@ -94,7 +94,7 @@ def below(schema: dict[str, Any], step: str | int) -> dict[str, Any] | None:
     return inner if isinstance(inner, dict) else None
 
 
-def at(schema: dict[str, Any], steps: Steps) -> dict[str, Any] | None:
+def follow(schema: dict[str, Any], steps: Steps) -> dict[str, Any] | None:
     """The schema of the value at this path; None if no value is allowed."""
     inner: dict[str, Any] | None = schema
     for step in steps:

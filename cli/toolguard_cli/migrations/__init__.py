@@ -6,6 +6,6 @@ small functions. Planning only reads; `journal` makes every change reversible.
 
 from __future__ import annotations
 
-from toolguard_cli.migrations.found import found
+from toolguard_cli.migrations.found import find
 
-__all__ = ["found"]
+__all__ = ["find"]

@@ -30,7 +30,7 @@ def parsed(written: Any) -> settings.Config:
     return settings.parse(env_vars.whole_numbers(env_vars.filled(written)))
 
 
-def words(target: Steps) -> str:
+def describe(target: Steps) -> str:
     """The accepted values, for messages; empty if there is no such setting."""
-    schema = schema_check.at(config_schema(), target)
+    schema = schema_check.follow(config_schema(), target)
     return schema_check.allowed(schema) if schema else ""

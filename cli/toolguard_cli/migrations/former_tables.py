@@ -35,7 +35,7 @@ class Rewrite:
         return f"{self.path}: {self.tables} x [[{FORMER_TABLE}]] becomes [[{RULE_TABLE}]]; what they decide stays the same"
 
 
-def found(places: Places) -> tuple[Rewrite | None, str]:
+def find(places: Places) -> tuple[Rewrite | None, str]:
     """What there is to rewrite, and why something of it cannot be. Never raises."""
     own = stores.user_rules(places.state_dir)
     path = own.path

@@ -9,7 +9,7 @@ from toolguard_cli.migrations.old_plugins import migrations
 from toolguard_cli.setup.plugin_entry import ENTRIES
 
 
-def found(tree: ConfigTree) -> list[str]:
+def find(tree: ConfigTree) -> list[str]:
     """The ids of old plugins whose entries are enabled or not migrated, and the paths of the gateway's loop detection blocks
     with removed settings.
 

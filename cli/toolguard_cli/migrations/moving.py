@@ -103,7 +103,7 @@ def _is_written(part: Part, spot: Spot) -> bool:
 
 
 def _unfit(target: Steps, value: object) -> str:
-    may = allowed.words(target)
+    may = allowed.describe(target)
     return f"{shown(value)} is not allowed; {path_name(target)} must be {may}" if may else NONE_SUCH
 
 

@@ -33,7 +33,7 @@ class OldCalls:
         self.waiting = waiting
 
 
-def found(
+def find(
     tree: ConfigTree, places: Places, migration: Migration, now: Callable[[], float] = time.time
 ) -> tuple[list[OldCalls], list[str]]:
     """The files, without duplicates, and the problems with other files that the settings name. `now`: in seconds."""

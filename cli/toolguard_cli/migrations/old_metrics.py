@@ -34,7 +34,7 @@ class OldDatabase:
     last: int
 
 
-def found(
+def find(
     before: ConfigTree, after: ConfigTree, places: Places, migration: Migration, known: Mapping[str, int]
 ) -> tuple[list[OldDatabase], list[str]]:
     """The databases with rows that are not imported yet, and the problems with others. `known`: how far each was read."""

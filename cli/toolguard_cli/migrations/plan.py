@@ -71,7 +71,7 @@ class Plan:
                 self.report.notes += [f"{migration.ids[0]}: {note}" for note in migration.notes]
         self._lists()
         self._effects()
-        self.policy, problem = former_tables.found(places)
+        self.policy, problem = former_tables.find(places)
         self.report.changed += [self.policy.words] if self.policy else []
         self.report.warnings += [problem] if problem else []
 
@@ -120,12 +120,12 @@ class Plan:
                 report.warnings.append(text)
 
     def _look_for_calls(self, migration: Migration) -> None:
-        self.calls, problems = old_held_calls.found(self.draft.before, self.places, migration)
+        self.calls, problems = old_held_calls.find(self.draft.before, self.places, migration)
         self.report.warnings += problems
 
     def _look_for_metrics(self, migration: Migration) -> None:
         known = journal.imported(self.places)
-        databases, problems = old_metrics.found(self.draft.before, self.draft.tree, self.places, migration, known)
+        databases, problems = old_metrics.find(self.draft.before, self.draft.tree, self.places, migration, known)
         self.databases = databases
         self.report.warnings += problems
 

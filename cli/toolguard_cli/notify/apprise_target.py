@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolguard_cli.notify import secret_setting
-from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, failed, words
+from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, describe, failed
 from toolguard_cli.system import apprise_package
 from toolguard_engine.config.settings import NotifyTarget
 
@@ -43,7 +43,7 @@ class AppriseTarget:
         except ImportError:
             return Delivery(f"apprise is not installed; run {apprise_package.install_command()}")
         except Exception as error:  # noqa: BLE001 - a plugin of apprise may raise anything
-            return failed(words(error), *_secrets(address))
+            return failed(describe(error), *_secrets(address))
         return Delivery() if sent else failed(lines[-1] if lines else "the service did not accept it", *_secrets(address))
 
     def _service(self, apprise: Any, address: str) -> Any:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from subprocess import TimeoutExpired
 
-from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, failed, words
+from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, describe, failed
 from toolguard_cli.system import subprocesses
 from toolguard_engine.config.settings import NotifyTarget
 
@@ -25,7 +25,7 @@ class CommandTarget:
         except FileNotFoundError:
             return failed(f"no such program: {self._words[0]}")
         except (OSError, ValueError, RuntimeError) as error:
-            return failed(words(error))
+            return failed(describe(error))
         except TimeoutExpired:
             return failed(f"the command did not end within {SECONDS:.0f} s")
         return Delivery() if done.code == 0 else failed(f"exit code {done.code}: {done.last_words}")

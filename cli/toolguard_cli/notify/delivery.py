@@ -37,7 +37,7 @@ class Sender(Protocol):
         """One attempt. Never raises."""
 
 
-def words(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """An error without names of Python."""
     match error:
         case ConnectionRefusedError():

@@ -13,7 +13,7 @@ import time
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 
 from toolguard_cli.notify import secret_setting
-from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, failed, words
+from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, describe, failed
 from toolguard_engine import __version__
 from toolguard_engine.config import notify_targets
 from toolguard_engine.config.settings import NotifyTarget
@@ -37,7 +37,7 @@ class WebhookTarget:
             secret = secret_setting.read(self._target.secret, self._target.secret_file)
             status, after = _post(address, _headers(message.key), json.dumps(message.data).encode(), secret)
         except (OSError, HTTPException, ValueError) as error:
-            return failed(words(error), address, str(self._target.secret))
+            return failed(describe(error), address, str(self._target.secret))
         if status in _OK:
             return Delivery()
         again = status >= _SERVER_ERROR or status in _LATER

@@ -16,12 +16,12 @@ def lines(findings: Iterable[ConfigFinding]) -> list[Line]:
 
 
 def _lines(finding: ConfigFinding) -> list[Line]:
-    head = Line(finding.level, printable.plain(f"{finding.where}: {words(finding)}"))
+    head = Line(finding.level, printable.plain(f"{finding.where}: {describe(finding)}"))
     excerpt = [Line("info", f"  {text}") for text in finding.excerpt.splitlines()]
     return [head, *excerpt, *([Line("info", printable.plain(f"-> {finding.fix}"))] if finding.fix else [])]
 
 
-def words(finding: ConfigFinding) -> str:
+def describe(finding: ConfigFinding) -> str:
     return printable.plain(f"{finding.path}: {finding.message}" if finding.path else finding.message)
 
 

@@ -213,7 +213,7 @@ class SettingChange:
         lines += [Line("info", f"backup of the file: {backup}") for backup in backups]
         lines += answer_lines.lines(judged.fresh)
         if judged.left:
-            lines.append(Line("warn", f"an error that existed before: {answer_lines.words(judged.left[0])}"))
+            lines.append(Line("warn", f"an error that existed before: {answer_lines.describe(judged.left[0])}"))
             lines.append(Line("next", f"{self._command('config', 'validate')} shows all errors"))
         if diff:
             lines += self._next(judged)

@@ -68,7 +68,7 @@ class Containment:
     @property
     def cause(self) -> RoomCause:
         """Why there is no room, after one was asked for."""
-        return self.rooms.cause or room_causes.of("")
+        return self.rooms.cause or room_causes.identify("")
 
 
 def load(places: Places) -> Containment:

@@ -147,7 +147,7 @@ def _result(plan: _Plan, *, done: bool, backups: list[Path]) -> Result:
 
 
 def _lines(plan: _Plan, *, done: bool, backups: list[Path]) -> list[Line]:
-    old = migrations.found(plan.draft.tree)
+    old = migrations.find(plan.draft.tree)
     after = [Line("next", f"toolguard migrate takes over from {', '.join(old)}")] if old else []
     if not plan.changes:
         nothing = Line("ok", f"already installed at {plan.plugin}; nothing to change")

@@ -47,7 +47,7 @@ def run(places: Places, request: KillSwitchRequest, *, why: str = "") -> Result:
     caller = require_human.caller(places, f"kill-switch {request}", loosens=request == "off")
     if request == "off":
         thrown = stores.kill_switch(places.state_dir).thrown()
-        caller.require([f"the kill switch is on: {words(thrown)}", IS_OFF] if thrown else ["the kill switch is not on"])
+        caller.require([f"the kill switch is on: {describe(thrown)}", IS_OFF] if thrown else ["the kill switch is not on"])
     after, lines = throw(places, request, why, "cli")
     if request == "on":
         lines += unguarded(places)
@@ -115,7 +115,7 @@ def unguarded(places: Places) -> list[Line]:
 def _done(request: KillSwitchRequest, before: KillSwitchState | None, after: KillSwitchState | None) -> list[Line]:
     if request == "on":
         same = before is not None and before == after
-        again = f" (it was already on{' and stays unchanged' if same else ''}: {words(before)})" if before else ""
+        again = f" (it was already on{' and stays unchanged' if same else ''}: {describe(before)})" if before else ""
         return [
             Line("ok", IS_ON + again),
             Line("info", "new calls are blocked and end their run; a call that is already running is not stopped"),
@@ -128,14 +128,14 @@ def _done(request: KillSwitchRequest, before: KillSwitchState | None, after: Kil
 def _state(thrown: KillSwitchState | None) -> list[Line]:
     if thrown is None:
         return [Line("ok", IS_OFF), Line("next", f"{ON} stops everything at once")]
-    return [Line("warn", f"{IS_ON}: {words(thrown)}"), Line("next", f"{OFF} allows calls again")]
+    return [Line("warn", f"{IS_ON}: {describe(thrown)}"), Line("next", f"{OFF} allows calls again")]
 
 
 def _off_next() -> Line:
     return Line("next", "toolguard status shows held calls and what is left of the budgets")
 
 
-def words(thrown: KillSwitchState) -> str:
+def describe(thrown: KillSwitchState) -> str:
     since = f", since {printable.moment(thrown.at)}" if thrown.at > 0 else ""
     by = f" (by {printable.cut(thrown.by, 100)})" if thrown.by else ""
     return printable.plain(f"{printable.cut(thrown.why, 300) or 'no reason was given'}{by}{since}")

@@ -67,7 +67,7 @@ def resolve(text: str, tree: ConfigTree, *, root: bool) -> NamedSetting:
             f"did you mean {meant}? Use --root for a path in the whole config",
         )
     steps = _indexed(tree, written)
-    return NamedSetting(steps, schema.at(ours, steps[len(OWN) :]) if steps[: len(OWN)] == OWN else None)
+    return NamedSetting(steps, schema.follow(ours, steps[len(OWN) :]) if steps[: len(OWN)] == OWN else None)
 
 
 def refuse_other_agents(named: NamedSetting, text: str, tree: ConfigTree, command: str) -> None:
@@ -89,8 +89,8 @@ def refuse_other_agents(named: NamedSetting, text: str, tree: ConfigTree, comman
 def _only_some(named: NamedSetting) -> dict[str, Any] | None:
     """The group of an agent's settings that lacks this one; None if it is not a general setting either."""
     whole, rest = plugin_manifest.config_schema(), named.setting[2:]
-    group = schema.at(whole, named.setting[:-1])
-    is_general = len(rest) > 1 and schema.at(whole, rest) is not None
+    group = schema.follow(whole, named.setting[:-1])
+    is_general = len(rest) > 1 and schema.follow(whole, rest) is not None
     return group if is_general and group and group.get("properties") else None
 
 
@@ -98,8 +98,8 @@ def nearest(named: NamedSetting) -> str:
     """Suggests the path of a name in the innermost existing group; empty if none is similar."""
     whole = plugin_manifest.config_schema()
     for depth in range(len(named.setting)):
-        group = schema.at(whole, named.setting[:depth])
-        if group is not None and schema.at(whole, named.setting[: depth + 1]) is None:
+        group = schema.follow(whole, named.setting[:depth])
+        if group is not None and schema.follow(whole, named.setting[: depth + 1]) is None:
             if meant := schema.like(str(named.setting[depth]), group):
                 return f"did you mean {json5_edit.path_name((*named.setting[:depth], meant))}?"
             return ""
@@ -176,7 +176,7 @@ def _duration(named: NamedSetting, text: str) -> int | None:
 
 def as_list(named: NamedSetting, value: Any) -> str:
     """The text as a list, quoted for a shell; empty if the setting does not take a list."""
-    own = named.schema if named.is_ours else schema.at(entry_settings.PLUGINS, named.steps)
+    own = named.schema if named.is_ours else schema.follow(entry_settings.PLUGINS, named.steps)
     if not isinstance(value, str) or (own or {}).get("type") != "array":
         return ""
     return shlex.quote(json.dumps([printable.cut(value, 120)], ensure_ascii=False))

@@ -60,7 +60,7 @@ class Signing:
         return SignedBody(made.body, made.signature, principal)
 
 
-def of(places: Places, config: Config, key: str = "") -> Signing | None:
+def open_signing(places: Places, config: Config, key: str = "") -> Signing | None:
     """None where the settings name no signers. Raises `UserError` for a key that nothing would be signed with."""
     if signers := stores.grant_signers(places.state_dir, config):
         return Signing(signers, key)

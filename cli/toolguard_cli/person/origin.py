@@ -30,7 +30,7 @@ PERSON = Origin("person")
 MARKED = Origin("agent", "by an agent's exec")
 
 
-def of(system: System, pid: int, agents: Agents) -> Origin:
+def trace(system: System, pid: int, agents: Agents) -> Origin:
     """Who started this process."""
     return _Chain(system, pid, agents).origin()
 

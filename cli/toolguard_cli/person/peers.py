@@ -104,7 +104,7 @@ def _peer(pid: int, sockets: Sockets, system: System, agents: Agents, gateway: i
     if process is None:
         return UNSEEN
     named = f"by {printable.cut(process.name, 40) or 'a process'} (process {pid})"
-    peer = origin.of(system, pid, agents)
+    peer = origin.trace(system, pid, agents)
     if peer.kind != "person":
         return Peer(peer.kind, f"{named}, which was started {printable.plain(peer.why)}")
     if program_roles.is_browser(process):

@@ -79,7 +79,7 @@ def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
     """Who started this command. Raises `UserError` for an agent, and if confirmation is needed but impossible."""
     system, pid = this_system(), os.getpid()
     agents = agents_of(places, system)
-    person = origin.of(system, pid, agents) if not is_marked(os.environ) else origin.MARKED
+    person = origin.trace(system, pid, agents) if not is_marked(os.environ) else origin.MARKED
     started = printable.plain(person.why)  # process names are untrusted
     if person.kind == "agent":
         log_self_approval(places, f"`toolguard {command}` was started {started}")

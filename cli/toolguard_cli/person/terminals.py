@@ -46,7 +46,7 @@ def _ends(system: System, process: ProcessInfo) -> list[ProcessInfo] | None:
 
 
 def _held(system: System, end: ProcessInfo, process: ProcessInfo, agents: Agents, depth: int) -> str:
-    holder = origin.of(system, end.pid, agents)
+    holder = origin.trace(system, end.pid, agents)
     if holder.kind == "agent":
         return f"its terminal {process.tty} is held by {program_roles.title(end)}, which was started {holder.why}"
     if program_roles.is_multiplexer(end):
@@ -67,7 +67,7 @@ def _watched(system: System, server: ProcessInfo, agents: Agents, depth: int) ->
     """Why no person is attached to this multiplexer; empty if one is."""
     clients = [process for pid in system.clients(server) if (process := system.process(pid))]
     fit = (
-        origin.of(system, client.pid, agents).kind != "agent" and not _of(system, client, agents, depth - 1)
+        origin.trace(system, client.pid, agents).kind != "agent" and not _of(system, client, agents, depth - 1)
         for client in clients
     )
     return "" if any(fit) else f"no person is attached to {program_roles.title(server)}"

@@ -53,12 +53,12 @@ class Weaker:
 def look(places: Places) -> Weaker:
     """What is weaker. Changes nothing."""
     try:
-        return Weaker(tuple(found(places)))
+        return Weaker(tuple(load(places)))
     except (StoreError, OSError) as error:
         return Weaker(problem=printable.plain(str(error)))
 
 
-def found(places: Places) -> list[Notice]:
+def load(places: Places) -> list[Notice]:
     """Oldest first. Raises `StoreError`."""
     store = stores.accepted_settings(places.state_dir)
     noticed = store.pending()
@@ -192,7 +192,7 @@ def take(places: Places, changes: Sequence[StrictnessChange], where: str) -> lis
     return []
 
 
-def words(notice: Notice) -> str:
+def describe(notice: Notice) -> str:
     since = f", since {printable.moment(notice.since)}" if notice.since > 0 else ""
     return f"{printable.plain(notice.text)}{since}"
 
@@ -200,7 +200,7 @@ def words(notice: Notice) -> str:
 def lines(seen: Weaker, places: Places) -> list[Line]:
     if seen.problem:
         return [Line("error", f"cannot determine whether settings have become weaker: {seen.problem}")]
-    rows = [Line("warn", f"weaker than the accepted setting: {words(notice)}") for notice in seen.notices[:MAX_SHOWN]]
+    rows = [Line("warn", f"weaker than the accepted setting: {describe(notice)}") for notice in seen.notices[:MAX_SHOWN]]
     if (more := len(seen.notices) - MAX_SHOWN) > 0:
         rows.append(Line("warn", f"and {more} more (toolguard status --json lists all)"))
     return [*rows, Line("next", f"{command(places)} accepts it; otherwise restore the setting")] if rows else []

@@ -61,7 +61,7 @@ class Basis:
     own_rules: frozenset[str]
     grants: int
 
-    def words(self) -> str:
+    def describe(self) -> str:
         settings = f"settings of {self.config}" if self.config else "default settings"
         own = [_counted(len(self.own_rules), "rule of your own", "rules of your own")] if self.own_rules else []
         own += [_counted(self.grants, "grant", "grants")] if self.grants else []
@@ -135,7 +135,7 @@ class Judging:
         """What the call means now. `code`: further files that it may run."""
         named = named_places.places_to_look_at(self._guard.read(inner_call(call)))
         named = msgspec.structs.replace(named, unread=(*named.unread, *code))
-        return call_meaning.of(named, self._world.look(named))
+        return call_meaning.derive(named, self._world.look(named))
 
     def as_held(self, call: Call) -> HeldCall | None:
         """The entry as which the gateway would hold this call; None where it would not."""
@@ -148,7 +148,7 @@ class Judging:
             nonce="", binding="", tool=inner.tool, agent=inner.agent, session=inner.session, run="", code=verdict.code,
             reason=verdict.reason, shown=shown, whole=whole, created=0.0, expires=0.0, cwd=inner.cwd,
             details=verdict.details, exact=exact_grant.kept(inner),
-            meaning=call_meaning.of(verdict.named, self._world.look(verdict.named)),
+            meaning=call_meaning.derive(verdict.named, self._world.look(verdict.named)),
         )  # fmt: skip
 
     def without(self, names: Iterable[str]) -> Judging:

@@ -29,7 +29,7 @@ def risk(call: Call, judgement: Judgement, config: Config) -> dict[str, Any]:
     return {"level": risk_ranks.LEVELS[rank], "cost": cost(rank, config.budget), "trust": TRUST.needed[rank]}
 
 
-def words(measured: dict[str, Any], judgement: Judgement, config: Config) -> str:
+def describe(measured: dict[str, Any], judgement: Judgement, config: Config) -> str:
     """Empty where the budget holds nothing: beside the score it would be a second scale that decides nothing."""
     if config.active_budget_mode not in _MODES:
         return ""

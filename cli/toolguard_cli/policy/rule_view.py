@@ -84,7 +84,7 @@ def taken(placed: Placed, path: Path) -> str:
     return f"{printable.plain(str(path))}, line {placed.at.line}: {placed.rule.id} is the id of a built-in rule"
 
 
-def words(rule: Rule) -> str:
+def describe(rule: Rule) -> str:
     """What it asks for and does, for a person: `blocks write, delete to ~/prod/** by main`."""
     return printable.plain(f"{_DOES.get(rule.severity) or adds(rule)} {' '.join(_parts(rule))}")
 

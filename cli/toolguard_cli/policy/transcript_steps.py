@@ -77,7 +77,7 @@ def steps(source: TranscriptSource) -> Iterator[Step]:
     for value, number in source.values(whole=True):
         message = value.get("message")
         if not isinstance(message, dict):
-            if logged := list(source.found(value, number)):
+            if logged := list(source.read_calls(value, number)):
                 yield Step(source.agent, source.session, source.cwd, number, logged=logged)
             continue
         if message.get("role") == "toolResult":

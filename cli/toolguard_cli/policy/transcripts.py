@@ -85,7 +85,7 @@ class TranscriptSource:
     def calls(self) -> Iterator[KeptCall]:
         """All calls of the file. `error` is set if it cannot be read to the end."""
         for value, number in self.values():
-            yield from self.found(value, number)
+            yield from self.read_calls(value, number)
 
     def values(self, *, whole: bool = False) -> Iterator[tuple[dict[str, Any], int]]:
         """Each line or event, with its number. `whole`: also compressed events that are no model replies. `session`, `agent`
@@ -149,7 +149,7 @@ class TranscriptSource:
                 self.cwd, self.session = _text(value.get("cwd")), _text(value.get("id")) or self.session
             yield value, number
 
-    def found(self, value: dict[str, Any], number: int) -> Iterator[KeptCall]:
+    def read_calls(self, value: dict[str, Any], number: int) -> Iterator[KeptCall]:
         """The calls of one of `values`."""
         if isinstance(value.get("message"), dict):
             yield from self._from_message(value["message"], number)

@@ -251,7 +251,7 @@ def _wide(group: list[Call], agent: str, judged: Judging) -> Grant | None:
         return None
     kind = grants.kind_of(group[0].tool)
     pattern = _merged(texts) if kind == "words" else _prefixed(texts) if kind in ("path", "url") else ""
-    grant = exact_grant.of(group[0], pattern, agent=agent) if pattern else None
+    grant = exact_grant.make(group[0], pattern, agent=agent) if pattern else None
     if grant is None or not all(grants.covers(grant, call, 0.0) for call in group):
         return None
     broad = grants.too_broad(msgspec.structs.replace(grant, expires=1.0))

@@ -97,7 +97,10 @@ def _either(schemas: list[SettingSchema]) -> SettingSchema:
     return SettingSchema(
         "".join(sorted({letter for schema in schemas for letter in schema.types})),
         choices,
-        {name: _either([schema.of(name) or SettingSchema() for schema in objects if schema.of(name)]) for name in names},
+        {
+            name: _either([schema.member(name) or SettingSchema() for schema in objects if schema.member(name)])
+            for name in names
+        },
         _either([schema.others for schema in objects if schema.others])
         if any(schema.others for schema in objects)
         else None,

@@ -74,7 +74,7 @@ def cost(totals: Totals) -> str:
     return f"{ESTIMATED if totals.estimated_usd else ''}{usd(totals.cost_usd)}{more}"
 
 
-def words(totals: Totals) -> str:
+def describe(totals: Totals) -> str:
     many = "1 model call" if totals.calls == 1 else f"{totals.calls:,} model calls"
     return f"{many}, {totals.total:,} tokens, {_cost_words(totals)}" if totals.calls else "no model calls"
 

@@ -57,7 +57,7 @@ def lines(metered: Metered) -> list[Line]:
         return [Line("error", metered.problem[0]), Line("info", f"-> {metered.problem[1]}")]
     shown = []
     if metered.today is not None and metered.week is not None:
-        today, week = cost_format.words(metered.today), cost_format.words(metered.week)
+        today, week = cost_format.describe(metered.today), cost_format.describe(metered.week)
         shown.append(Line("info", f"usage {_day(metered.begins)}: {today}; in the last 7 days: {week} (toolguard usage)"))
     elif metered.recording:
         shown.append(Line("info", "usage: no model call has been recorded yet"))

@@ -49,7 +49,7 @@ def is_known(steps: Steps, value: Any) -> bool:
     if steps[: len(OWN)] == OWN:
         return True
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return bool(schema_check.at(PLUGINS, steps)) and all(is_known((*steps, step), item) for step, item in inner)
+    return bool(schema_check.follow(PLUGINS, steps)) and all(is_known((*steps, step), item) for step, item in inner)
 
 
 def is_there(subject: ConfigSubject) -> Iterator[ConfigFinding]:
@@ -89,7 +89,7 @@ def _is_undecided(misfit: schema_check.Misfit, written: Any, schema: dict[str, A
 
 
 def _is_text(misfit: schema_check.Misfit, schema: dict[str, Any]) -> bool:
-    return (schema_check.at(schema, misfit.steps) or {}).get("type") == "string"
+    return (schema_check.follow(schema, misfit.steps) or {}).get("type") == "string"
 
 
 def _text(misfit: schema_check.Misfit, written: Any, schema: dict[str, Any]) -> str:

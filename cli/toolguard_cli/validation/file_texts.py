@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolguard_cli.hostconfig.config_tree import INCLUDE, Spot, Steps
-from toolguard_cli.hostconfig.finding import ConfigFinding, at, name
+from toolguard_cli.hostconfig.finding import ConfigFinding, name, report
 from toolguard_cli.hostconfig.json5_edit import Json5Error
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.validation.subject import ConfigSubject, parts
@@ -32,7 +32,7 @@ def included(subject: ConfigSubject) -> Iterator[ConfigFinding]:
 def _not_included(problem: UserError, spot: Spot, steps: Steps) -> ConfigFinding:
     directive = Spot(spot.file, (*spot.path, INCLUDE))
     message = problem.message.removeprefix(f"{directive.words}: ")
-    return at(directive, "error", name((*steps, INCLUDE)), message, problem.fix)
+    return report(directive, "error", name((*steps, INCLUDE)), message, problem.fix)
 
 
 def faults(error: UserError, path: Path) -> ConfigFinding:

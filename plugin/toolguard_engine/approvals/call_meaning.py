@@ -77,7 +77,7 @@ class Meaning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     late: bool = False
 
 
-def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
+def derive(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
     """The meaning of a call now. `call`: see `binding.bind`."""
     pairs = zip(named.targets, seen.targets, strict=True)
     effects = tuple(dict.fromkeys(_effect(target, target_seen) for target, target_seen in pairs))

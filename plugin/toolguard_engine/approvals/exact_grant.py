@@ -20,10 +20,10 @@ MAX_TYPED = 400
 def exact(call: Call, *, agent: str = "", cwd: str = "") -> Grant | None:
     """A grant for exactly this call; None if there is none, or its pattern is too long to type."""
     pattern = grant_matching.subject(call)
-    return of(call, pattern, agent=agent, cwd=cwd) if pattern and len(pattern) <= MAX_TYPED else None
+    return make(call, pattern, agent=agent, cwd=cwd) if pattern and len(pattern) <= MAX_TYPED else None
 
 
-def of(call: Call, pattern: str, *, agent: str = "", cwd: str = "") -> Grant | None:
+def make(call: Call, pattern: str, *, agent: str = "", cwd: str = "") -> Grant | None:
     """The grant with this pattern, if it covers this call."""
     draft = {"id": NEW, "tool": short_name(call.tool), "pattern": pattern, "agent": agent, "cwd": cwd}
     try:

@@ -126,7 +126,7 @@ def covered(grant: Grant) -> str:
     return printable.plain(", ".join(parts))
 
 
-def words(grant: Grant) -> str:
+def describe(grant: Grant) -> str:
     who = f"agent {grant.agent}" if grant.agent else "any agent"
     where = f" in {grant.cwd}" if grant.cwd else ""
     limits = ", ".join(f"{name} like {glob}" for name, glob in grant.params.items())

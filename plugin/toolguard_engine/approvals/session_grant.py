@@ -76,7 +76,7 @@ def scope(grant: SessionGrant) -> str:
     return cut(plain(f"calls of {grant.tool} by {agent} in this session that {_listed(grant.alike)}"), MAX_SCOPE)
 
 
-def words(grant: SessionGrant) -> str:
+def describe_briefly(grant: SessionGrant) -> str:
     """The same where it is listed beside others."""
     who = f"agent {grant.agent}" if grant.agent else "the agent"
     return cut(

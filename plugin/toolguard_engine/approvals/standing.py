@@ -114,7 +114,7 @@ class Standings:
         """`place`: see `place_of`."""
         return self._known.get((agent, place))
 
-    def of(self, agent: str, place: str, trust: float) -> Standing:
+    def get(self, agent: str, place: str, trust: float) -> Standing:
         """The one that is known, else a new one that begins with this trust."""
         key = agent, place
         known = self._known.get(key)
@@ -188,7 +188,7 @@ class Base(NamedTuple):
     reported: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, standing: Standing) -> Base:
+    def copy(cls, standing: Standing) -> Base:
         return cls(
             standing.epoch,
             standing.spent,

@@ -192,7 +192,7 @@ def _store(repair: PathRepair, pattern: re.Pattern[str], text: str, around: Surr
 
 
 def _similar(_: PathRepair, __: re.Pattern[str], text: str, ___: Surroundings) -> Iterable[str]:
-    return similar_names.of(text)
+    return similar_names.collect(text)
 
 
 def _drive(_: PathRepair, pattern: re.Pattern[str], text: str, __: Surroundings) -> Iterable[str]:

@@ -34,7 +34,7 @@ class SettingSchema(msgspec.Struct, array_like=True, omit_defaults=True):
     others: SettingSchema | None = None
     items: SettingSchema | None = None
 
-    def of(self, name: str) -> SettingSchema | None:
+    def member(self, name: str) -> SettingSchema | None:
         """The value of this name; None if an object must not have it."""
         return self.names.get(name, self.others)
 
@@ -78,7 +78,7 @@ def _reason(schema: SettingSchema, path: Sequence[str], value: Any) -> str:
 def _inside(schema: SettingSchema, name: str) -> SettingSchema | None:
     if "a" in schema.types and name.isdecimal():
         return schema.items or SettingSchema()
-    return schema.of(name) if "o" in schema.types else SettingSchema()
+    return schema.member(name) if "o" in schema.types else SettingSchema()
 
 
 def _unknown(path: Sequence[str], schema: SettingSchema) -> str:
@@ -107,7 +107,7 @@ def _refused(schema: SettingSchema, path: list[str], value: Any, left: list[int]
 
 
 def _of_name(schema: SettingSchema, path: list[str], name: str, value: Any, left: list[int]) -> str:
-    inner = schema.of(name)
+    inner = schema.member(name)
     if inner is None:
         return "" if name.startswith("$") else _unknown([*path, name], schema)
     return _refused(inner, [*path, name], value, left)

@@ -14,7 +14,7 @@ _STRAIGHT = lazy_re.compile(r"[\u2018\u2019]")
 _CURLY = lazy_re.compile(r"['\u2018]")
 
 
-def of(path: str) -> list[str]:
+def collect(path: str) -> list[str]:
     """The path itself and those with a similar last part."""
     above, slash, name = path.rpartition("/")
     plain = _SPACES.sub(" ", name)

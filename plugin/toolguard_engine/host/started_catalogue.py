@@ -36,14 +36,14 @@ class StartedList(msgspec.Struct, frozen=True):
     releases: tuple[str, ...]
     places: tuple[StartedFile, ...]
 
-    def of(self, release: str) -> frozenset[StartedFile]:
+    def get(self, release: str) -> frozenset[StartedFile]:
         """What was found in one release."""
         return frozenset(msgspec.structs.replace(place, releases=()) for place in self.places if release in place.releases)
 
     def with_release(self, release: str, files: frozenset[StartedFile]) -> StartedList:
         """The same list with these places as what the release does."""
         releases = tuple(sorted({*self.releases, release}, key=_parts, reverse=True))
-        by_release = {name: files if name == release else self.of(name) for name in releases}
+        by_release = {name: files if name == release else self.get(name) for name in releases}
         places: dict[tuple[str, Use], StartedFile] = {}
         for name, files_of_it in by_release.items():
             for file in files_of_it:

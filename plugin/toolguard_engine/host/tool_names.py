@@ -35,7 +35,7 @@ class NameMeaning(Struct, frozen=True):
     whole: frozenset[str] = frozenset()
 
 
-def words(text: str) -> frozenset[str]:
+def split(text: str) -> frozenset[str]:
     """A set of words from one space-separated text."""
     return frozenset(text.split())
 
@@ -84,132 +84,132 @@ _VERBS = _table(
         ),
     ),
 )
-_NOUNS = words("list log logs query view status count check watch search file text call mail email message post command")
-_SMALL = words(
+_NOUNS = split("list log logs query view status count check watch search file text call mail email message post command")
+_SMALL = split(
     "label labels reaction reactions tag tags cache caches cookie cookies draft drafts star stars like likes "
     "favorite favorites bookmark bookmarks breakpoint breakpoints highlight highlights selection cell cells "
     "shape element elements slide marker annotation watch watcher watchers cart todo todos reminder "
     "reminders observation observations relation relations pin reviewer reviewers assignee assignees "
     "duplicates duplicate background whitespace filter filters tab tabs session"
 )
-_LISTS = words("shopping groceries grocery playlist playlists queue wishlist watchlist todo todos")
+_LISTS = split("shopping groceries grocery playlist playlists queue wishlist watchlist todo todos")
 """Servers and tools for lists from which things are taken away every day."""
 
-_MONEY = words(
+_MONEY = split(
     "payment payments fund funds money payout payouts transfer transaction transactions trade trades refund "
     "wire crypto coins tokens balance purchase subscription"
 )
-_MOVES = words("broadcast transfer send create make execute submit place approve pay wire authorize sign")
-_PRICED = words("link links intent intents method methods template status history")
-_MANY = words("newsletter campaign blast all every bulk batch mass everything everyone many multiple")
-_OWNERSHIP = words("ownership owner repository repo account domain")
+_MOVES = split("broadcast transfer send create make execute submit place approve pay wire authorize sign")
+_PRICED = split("link links intent intents method methods template status history")
+_MANY = split("newsletter campaign blast all every bulk batch mass everything everyone many multiple")
+_OWNERSHIP = split("ownership owner repository repo account domain")
 _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     # a word of the first set together with one of the second means this action
     (
-        words("clear reset empty flush format"),
-        words(
+        split("clear reset empty flush format"),
+        split(
             "database db schema table tables disk drive volume partition trash bin bucket storage queue factory everything "
             "all calendar mailbox inbox contacts folder recyclebin"
         ),
         "destroy",
     ),
-    (words("kill stop terminate"), words("shell bash task job process agent run"), "change"),
-    (words("place submit execute"), words("order orders trade trades"), "pay"),
+    (split("kill stop terminate"), split("shell bash task job process agent run"), "change"),
+    (split("place submit execute"), split("order orders trade trades"), "pay"),
     (
-        words("grant create add attach set update put assign modify"),
-        words(
+        split("grant create add attach set update put assign modify"),
+        split(
             "permission permissions policy policies role roles access acl collaborator collaborators credential credentials"
         ),
         "let-in",
     ),
     (
-        words("unlock unlatch disarm"),
-        words(
+        split("unlock unlatch disarm"),
+        split(
             "door doors lock locks car cars gate gates alarm alarms safe safes garage house home vehicle trunk locker "
             "deadbolt screen device phone account user bike"
         ),
         "let-in",
     ),
-    (words("buzz"), words("in door visitor"), "let-in"),
-    (words("change set update reset"), words("password passwords passphrase passcode pin"), "let-in"),
-    (words("change set update add"), words("recovery twofactor mfa otp"), "let-in"),
+    (split("buzz"), split("in door visitor"), "let-in"),
+    (split("change set update reset"), split("password passwords passphrase passcode pin"), "let-in"),
+    (split("change set update add"), split("recovery twofactor mfa otp"), "let-in"),
     (
-        words("set enable add create update change"),
-        words("forwarding autoforward autoforwarding delegate delegates delegation"),
+        split("set enable add create update change"),
+        split("forwarding autoforward autoforwarding delegate delegates delegation"),
         "let-in",
     ),
-    (words("add register enroll"), words("passkey factor authenticator fingerprint"), "let-in"),
-    (words("add create register upload import"), words("ssh sshkey deploykey pubkey"), "let-in"),
-    (words("create generate issue mint regenerate"), words("apikey token tokens pat"), "let-in"),
-    (words("create add register set update"), words("webhook webhooks"), "let-in"),
+    (split("add register enroll"), split("passkey factor authenticator fingerprint"), "let-in"),
+    (split("add create register upload import"), split("ssh sshkey deploykey pubkey"), "let-in"),
+    (split("create generate issue mint regenerate"), split("apikey token tokens pat"), "let-in"),
+    (split("create add register set update"), split("webhook webhooks"), "let-in"),
     (
-        words("add make create promote invite set grant assign"),
-        words("admin admins administrator owner owners superuser root"),
+        split("add make create promote invite set grant assign"),
+        split("admin admins administrator owner owners superuser root"),
         "let-in",
     ),
-    (words("promote elevate impersonate"), words("user member account role customer"), "let-in"),
-    (words("authorize approve connect trust pair"), words("app application oauth device devices login client"), "let-in"),
-    (words("create issue send buy"), words("gift giftcard voucher"), "pay"),
-    (words("complete finalize confirm"), words("checkout purchase"), "pay"),
+    (split("promote elevate impersonate"), split("user member account role customer"), "let-in"),
+    (split("authorize approve connect trust pair"), split("app application oauth device devices login client"), "let-in"),
+    (split("create issue send buy"), split("gift giftcard voucher"), "pay"),
+    (split("complete finalize confirm"), split("checkout purchase"), "pay"),
     (
-        words("approve pay settle release reimburse run"),
-        words("invoice invoices expense expenses payroll reimbursement escrow"),
+        split("approve pay settle release reimburse run"),
+        split("invoice invoices expense expenses payroll reimbursement escrow"),
         "pay",
     ),
-    (words("open close liquidate"), words("position positions"), "pay"),
-    (words("swap bridge stake unstake mint"), words("token tokens coin coins crypto eth nft asset assets"), "pay"),
-    (words("upgrade change renew buy extend"), words("plan subscription tier billing domain license seats"), "pay"),
-    (words("register transfer"), words("domain"), "pay"),
+    (split("open close liquidate"), split("position positions"), "pay"),
+    (split("swap bridge stake unstake mint"), split("token tokens coin coins crypto eth nft asset assets"), "pay"),
+    (split("upgrade change renew buy extend"), split("plan subscription tier billing domain license seats"), "pay"),
+    (split("register transfer"), split("domain"), "pay"),
     (
-        words("book rent request"),
-        words("flight flights hotel hotels room ticket tickets trip ride taxi car train"),
+        split("book rent request"),
+        split("flight flights hotel hotels room ticket tickets trip ride taxi car train"),
         "pay",
     ),
-    (words("reset disable remove off"), words("mfa totp otp authenticator factor factors fa"), "take-away"),
+    (split("reset disable remove off"), split("mfa totp otp authenticator factor factors fa"), "take-away"),
     (
-        words("stop shutdown poweroff halt"),
-        words("vm vms droplet droplets instance instances server servers host machine"),
+        split("stop shutdown poweroff halt"),
+        split("vm vms droplet droplets instance instances server servers host machine"),
         "take-away",
     ),
-    (words("close"), words("board project workspace"), "take-away"),
-    (words("resolve mute silence"), words("all everything"), "take-away"),
+    (split("close"), split("board project workspace"), "take-away"),
+    (split("resolve mute silence"), split("all everything"), "take-away"),
     (
-        words("disable pause suspend off snooze bypass mute"),
-        words(
+        split("disable pause suspend off snooze bypass mute"),
+        split(
             "camera cameras siren protection antivirus defender backups monitoring audit motion detection sensor sensors "
             "monitor monitors alerts alerting"
         ),
         "take-away",
     ),
-    (words("open"), words("garage gate gates door doors safe trunk"), "let-in"),
-    (words("start"), words("engine ignition"), "let-in"),
-    (words("remote"), words("start"), "let-in"),
-    (words("invite add create"), words("external"), "let-in"),
-    (words("export dump reveal download"), words("vault passwords password credentials secrets keychain logins"), "let-in"),
+    (split("open"), split("garage gate gates door doors safe trunk"), "let-in"),
+    (split("start"), split("engine ignition"), "let-in"),
+    (split("remote"), split("start"), "let-in"),
+    (split("invite add create"), split("external"), "let-in"),
+    (split("export dump reveal download"), split("vault passwords password credentials secrets keychain logins"), "let-in"),
     (
-        words("archive"),
-        words("database repository repo project workspace channel board space base collection"),
+        split("archive"),
+        split("database repository repo project workspace channel board space base collection"),
         "take-away",
     ),
-    (words("disable suspend"), words("user account alarm firewall logging security guard"), "take-away"),
-    (words("close"), words("account accounts"), "take-away"),
-    (words("update set change replace"), words("nameserver nameservers mx"), "take-away"),
-    (words("drain cordon evict scale"), words("node nodes zero"), "take-away"),
-    (words("unprotect unseal"), words("branch branches tag vault"), "take-away"),
-    (words("force"), words("push"), "destroy"),
-    (words("flushall flushdb"), words("redis cache db all"), "destroy"),
-    (words("factory hard"), words("reset"), "destroy"),
+    (split("disable suspend"), split("user account alarm firewall logging security guard"), "take-away"),
+    (split("close"), split("account accounts"), "take-away"),
+    (split("update set change replace"), split("nameserver nameservers mx"), "take-away"),
+    (split("drain cordon evict scale"), split("node nodes zero"), "take-away"),
+    (split("unprotect unseal"), split("branch branches tag vault"), "take-away"),
+    (split("force"), split("push"), "destroy"),
+    (split("flushall flushdb"), split("redis cache db all"), "destroy"),
+    (split("factory hard"), split("reset"), "destroy"),
 )
-_CALLED = words("phone number contact person customer user lead patient")
-_ENTRANCES = words("door doors gate gates garage safe trunk locker")
-_MAKES = words("create add generate issue set register rotate new")
+_CALLED = split("phone number contact person customer user lead patient")
+_ENTRANCES = split("door doors gate gates garage safe trunk locker")
+_MAKES = split("create add generate issue set register rotate new")
 _KEY_PAIRS = (
-    words("api key"), words("access key"), words("secret key"), words("deploy key"), words("service account"),
-    words("app password"), words("lock code"), words("door code"), words("guest code"), words("gate code"),
-    words("alarm code"), words("entry code"),
+    split("api key"), split("access key"), split("secret key"), split("deploy key"), split("service account"),
+    split("app password"), split("lock code"), split("door code"), split("guest code"), split("gate code"),
+    split("alarm code"), split("entry code"),
 )  # fmt: skip
 """What gives access, in two words."""
-_ORDERED = words(
+_ORDERED = split(
     "list status history details detail info book books by id ids item items line lines number tracking search get total "
     "summary count update cancel note notes"
 )
@@ -217,7 +217,7 @@ _ORDERED = words(
 _RUN_TOGETHER = ("delete", "destroy", "purge", "wipe", "truncate")
 """Beginnings of names that lost their capitals: `deleteallmail`."""
 
-_SQL = words("sql query statement psql mysql sqlite postgres postgresql bigquery snowflake")
+_SQL = split("sql query statement psql mysql sqlite postgres postgresql bigquery snowflake")
 
 
 def named(tool: str) -> NameMeaning:

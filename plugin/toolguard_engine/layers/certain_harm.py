@@ -12,4 +12,4 @@ from toolguard_engine.rules.judgement import Judgement
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     harm = given.harm
     is_certain = harm is not None and harm.decision == "block" and not given.harm_is_kept
-    return judgement.of(harm, ends=True) if harm and is_certain else None
+    return judgement.wrap(harm, ends=True) if harm and is_certain else None

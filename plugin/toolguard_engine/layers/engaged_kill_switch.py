@@ -16,7 +16,7 @@ CODES = (CODE, FLEET_CODE)
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     if not given.kill_switch:
         return None
-    return judgement.of(verdict(given.kill_switch, given.config.approval.prefix, given.kill_code), ends=True, free=True)
+    return judgement.wrap(verdict(given.kill_switch, given.config.approval.prefix, given.kill_code), ends=True, free=True)
 
 
 def verdict(why: str, prefix: str, code: str = CODE) -> Verdict:

@@ -20,11 +20,11 @@ EXEMPT = Verdict("allow", "allow.exempt")
 
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     """A command that is typed is judged even if `exec` is exempt: the call is one of another tool."""
-    exempt = None if given.is_typed else of(given.reading.call, given.config)
-    return judgement.of(exempt, ends=True, free=True) if exempt else None
+    verdict = None if given.is_typed else exempt(given.reading.call, given.config)
+    return judgement.wrap(verdict, ends=True, free=True) if verdict else None
 
 
-def of(call: Call, config: Config) -> Verdict | None:
+def exempt(call: Call, config: Config) -> Verdict | None:
     """The verdict on a call that is not judged."""
     if config.active_mode == "disabled":
         return DISABLED

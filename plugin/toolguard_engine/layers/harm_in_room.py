@@ -34,4 +34,6 @@ def without_room(given: LayerInput, earlier: Judgement) -> Judgement:
     """What becomes of a call that is not allowed."""
     if earlier.decision == "block" or given.harm is None:
         return earlier
-    return judgement.of(given.harm, ends=True) if given.harm.decision == "block" else judgement.changed(earlier, given.harm)
+    return (
+        judgement.wrap(given.harm, ends=True) if given.harm.decision == "block" else judgement.changed(earlier, given.harm)
+    )

@@ -95,5 +95,5 @@ def judged(given: LayerInput) -> Judgement:
             if found.ends:
                 break
     except RecursionError:  # the arguments could be decoded, and are too deep for a layer
-        return judgement.of(TOO_DEEP)
+        return judgement.wrap(TOO_DEEP)
     return found

@@ -62,7 +62,7 @@ def _known(call: Call, run: Run) -> Identical | None:
 
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     verdict = _verdict(given.call, given.run, given.config) if given.run else None
-    return judgement.of(verdict, ends=True, free=True) if verdict else None
+    return judgement.wrap(verdict, ends=True, free=True) if verdict else None
 
 
 def _verdict(call: Call, run: Run, config: Config) -> Verdict | None:

@@ -31,7 +31,7 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
         and not given.reading.reads_only
     ):
         verdict_of_limit = _block(UNKNOWN, limit_texts.unknown(given.spending.unknown), given.config)
-    return judgement.of(verdict_of_limit, ends=True, free=True) if verdict_of_limit else None
+    return judgement.wrap(verdict_of_limit, ends=True, free=True) if verdict_of_limit else None
 
 
 def verdict(

@@ -52,7 +52,7 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     reading, contexts = given.reading, given.contexts
     if contexts is None:
         return weighed(reading, given.config, given.rules)
-    context = contexts.of(reading.call.run, reading.call.session)
+    context = contexts.get(reading.call.run, reading.call.session)
     return weighed(reading, given.config, given.rules, context, contexts.secrets)
 
 

@@ -24,7 +24,7 @@ def speaks(rule: Rule, example: Example) -> bool:
     call = call_of(rule, example, _CWD)
     made, known = _made(example), _contexts(example)
     reading = CallReading(call, _THERE, files=_Unreadable(), made=made) if made else CallReading(call, _THERE)
-    earlier = rubric.weighed(reading, Config(), Rulebook((rule,)), known.of(_RUN), known.secrets)
+    earlier = rubric.weighed(reading, Config(), Rulebook((rule,)), known.get(_RUN), known.secrets)
     return constraints.speaks(rule, reading, earlier.effects) if rule.needs_view else bool(earlier.matches)
 
 

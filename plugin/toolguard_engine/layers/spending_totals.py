@@ -37,7 +37,7 @@ class _Cap(Struct, eq=False):
     sessions: OrderedDict[str, _Total] = field(default_factory=OrderedDict)
     """Of a limit per session."""
 
-    def of(self, session: str) -> _Total:
+    def find_total(self, session: str) -> _Total:
         if self.cap.per != "session":
             return self.total
         total = self.sessions.setdefault(session, _Total())
@@ -100,7 +100,7 @@ class SpendingTotals:
             in_file = sums.sessions.get(cap.cap.key, {})
             for session in {*in_file, *cap.sessions, *(call.session for call in mine)}:
                 pending = sum(_amount(cap.cap, call) for call in mine if call.session == session)
-                cap.of(session).learn(in_file.get(session, 0.0) + pending)
+                cap.find_total(session).learn(in_file.get(session, 0.0) + pending)
         self._is_reached = any(map(_is_reached, self._caps))
 
     def reached(self, agent: str, session: str, model: tuple[str, str] | None = None) -> tuple[SpendingCap, float] | None:
@@ -140,7 +140,7 @@ class SpendingTotals:
             if before.get(cap.cap.per) != begins[cap.cap.per]:
                 cap.restart()
                 for call in self._own(cap):
-                    cap.of(call.session).used += _amount(cap.cap, call)
+                    cap.find_total(call.session).used += _amount(cap.cap, call)
 
     def _own(self, cap: _Cap) -> list[UsedCall]:
         """The calls of this engine that count and are not in the file."""
@@ -151,7 +151,7 @@ class SpendingTotals:
     def _count(self, call: UsedCall) -> bool:
         close = False
         for cap in self._covered(call):
-            total = cap.of(call.session)
+            total = cap.find_total(call.session)
             total.used += _amount(cap.cap, call)
             state = cap.cap.state(total.used)
             close |= state != "free"

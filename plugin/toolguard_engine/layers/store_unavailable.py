@@ -13,7 +13,7 @@ from toolguard_engine.rules import judgement, risk_levels
 from toolguard_engine.rules.judgement import Judgement
 
 REASON = "The budget of this agent cannot be read or written; run `toolguard doctor --fix`."
-_HOLD = judgement.of(Verdict("hold", NO_STORE, reason=REASON))
+_HOLD = judgement.wrap(Verdict("hold", NO_STORE, reason=REASON))
 
 
 def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:

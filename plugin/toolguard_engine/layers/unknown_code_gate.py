@@ -31,7 +31,7 @@ def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
         return None
     if settings.unknown == "hold":
         return judgement.changed(earlier, Verdict("hold", CODE, reason=REASON.format(why=why)))
-    seen = given.rehearsals.of(given.call)
+    seen = given.rehearsals.rehearse(given.call)
     if seen.effects:
         where = given.reading.command_where
         true = [Effect(kind, path, places.place(path, where)) for kind, path in seen.done]

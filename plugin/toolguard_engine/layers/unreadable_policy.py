@@ -28,4 +28,4 @@ def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     words = given.unreadable_policy
     which = words if words.startswith("the fleet") else f"your {words} in policy.toml"
     reason = f"Some of {which} cannot be read and are not in force; run `toolguard doctor`, then fix them."
-    return judgement.of(Verdict("hold", CODE, reason=reason))
+    return judgement.wrap(Verdict("hold", CODE, reason=reason))

@@ -62,7 +62,7 @@ class MetricsError(StoreError):
     code = "metrics.unavailable"
 
     @classmethod
-    def of(cls, path: Path, words: str) -> MetricsError:
+    def make(cls, path: Path, words: str) -> MetricsError:
         return cls(f"{str(path)!a} {words}")
 
 
@@ -84,7 +84,7 @@ def reported(path: Path) -> Iterator[None]:
         name = getattr(error, "sqlite_errorname", "no reason")
         words = _WORDS.get(code & PRIMARY_CODE, f"cannot be used: SQLite reports {name}")
         kind = LockedDatabase if code & PRIMARY_CODE in _HELD else MetricsError
-        raise kind.of(path, words) from error
+        raise kind.make(path, words) from error
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -113,7 +113,7 @@ def open_existing(path: Path) -> sqlite3.Connection:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise MetricsError.of(path, "is not a file; name another one in metrics.dbPath")
+            raise MetricsError.make(path, "is not a file; name another one in metrics.dbPath")
         uri = f"{path.absolute().as_uri()}?mode=rw"
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Missing(str(unusable(path, error))) from error
@@ -153,7 +153,7 @@ def examine(path: Path) -> bool:
     with closing(open_existing(path)) as connection, reported(path):
         _refuse_foreign(path, connection)
         if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-            raise MetricsError.of(path, _WORDS[sqlite3.SQLITE_CORRUPT])
+            raise MetricsError.make(path, _WORDS[sqlite3.SQLITE_CORRUPT])
         return version_of(connection) > 0
 
 
@@ -184,16 +184,16 @@ def _make(path: Path) -> None:
 def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
     tables = _tables(connection)
     if tables and OLD_EVENTS not in tables and not any(name.startswith(PREFIX) for name in tables):
-        raise MetricsError.of(path, "holds the tables of another program; name another file in metrics.dbPath")
+        raise MetricsError.make(path, "holds the tables of another program; name another file in metrics.dbPath")
     if (version := version_of(connection)) > latest():
         fault = f"has schema {version}, and this toolguard knows {latest()}"
-        raise MetricsError.of(path, f"was written by a newer toolguard ({fault}); update toolguard")
+        raise MetricsError.make(path, f"was written by a newer toolguard ({fault}); update toolguard")
 
 
 def _refuse_damaged(path: Path, connection: sqlite3.Connection) -> None:
     """Checks the whole file, once for every schema version."""
     if version_of(connection) < latest() and connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-        raise MetricsError.of(path, _WORDS[sqlite3.SQLITE_CORRUPT])
+        raise MetricsError.make(path, _WORDS[sqlite3.SQLITE_CORRUPT])
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:

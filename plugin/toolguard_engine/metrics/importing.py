@@ -72,7 +72,7 @@ def run(path_old: Path, path_new: Path, progress: Progress | None = None) -> Imp
     continues."""
     old = old_plugin.look(path_old)
     if old is None:
-        raise MetricsError.of(path_old, "holds no metrics of tool-guard")
+        raise MetricsError.make(path_old, "holds no metrics of tool-guard")
     with closing(old), closing(connect(path_new)) as new, reported(path_new):
         _remove_rest(new)
         return _Import(old, new).run(progress or _nobody)
@@ -95,7 +95,7 @@ class _Import:
         self._old = old
         self._new = new
         self._newest = _newest()
-        self._source, self._last, self._since = sources.of(old, new, self._newest)
+        self._source, self._last, self._since = sources.identify(old, new, self._newest)
         self._skipped = 0
 
     def run(self, progress: Progress) -> Imported:

@@ -39,7 +39,7 @@ class PeriodClock(Struct):
     _jumped: int | None = None
     _at: int = 0
 
-    def at(self, now: int, ticks: int) -> int:
+    def reckon(self, now: int, ticks: int) -> int:
         """`ticks`: of the monotonic clock. The first moment counts as it is."""
         if self._ahead is None:
             self._ahead = now - ticks
@@ -62,14 +62,14 @@ class LimitSums(Struct):
 
     def only_period(self, now: int, ticks: int, passed: int) -> None:
         """The file cannot be read."""
-        at = self._clock.at(now, ticks)
+        at = self._clock.reckon(now, ticks)
         self.latest = CountedSums(_begins(at), passed=passed, is_read=False)
         self._state = ()
 
     def read(self, connection: sqlite3.Connection, gateway: str, now: int, ticks: int, passed: int, *, warns: bool) -> None:
         """`gateway`: the name of ours; `passed`: how many of our rows left the queue before this was called. `warns`: we
         added model calls, so warnings are ours to give: an engine that is idle would give them late."""
-        at = self._clock.at(now, ticks)
+        at = self._clock.reckon(now, ticks)
         begins = _begins(at)
         state = (*connection.execute("PRAGMA data_version").fetchone(), connection.total_changes, *begins.values())
         if state == self._state and self.latest is not None:

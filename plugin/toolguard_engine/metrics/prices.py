@@ -34,7 +34,7 @@ class Price(msgspec.Struct, frozen=True):
     cache_read: float
     cache_write: float
 
-    def of(self, call: CallRecord) -> float:
+    def charge(self, call: CallRecord) -> float:
         """USD."""
         return (
             call.input * self.input
@@ -93,7 +93,7 @@ def estimate(call: CallRecord, table: Table) -> CallRecord:
     if call.cost_usd is not None or not (call.input or call.cache_read or call.cache_write):
         return call
     price = table.price(call.provider, call.model)
-    return call if price is None else call._replace(cost_usd=price.of(call), cost_estimated=1)
+    return call if price is None else call._replace(cost_usd=price.charge(call), cost_estimated=1)
 
 
 def dated(model: str) -> str:

@@ -50,5 +50,5 @@ def _checked(path: Path) -> sqlite3.Connection:
         return connection
     connection.close()
     if not version:
-        raise Missing.of(path, "holds no metrics of toolguard yet")
+        raise Missing.make(path, "holds no metrics of toolguard yet")
     return database.connect(path)

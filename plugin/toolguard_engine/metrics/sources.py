@@ -40,10 +40,10 @@ class _Kin(NamedTuple):
 
 
 def overtaken(old: OldPlugin) -> MetricsError:
-    return MetricsError.of(old.path, "is being imported, or removed again, by another process; try again")
+    return MetricsError.make(old.path, "is being imported, or removed again, by another process; try again")
 
 
-def of(old: OldPlugin, new: sqlite3.Connection, newest: int) -> ImportedDatabase:
+def identify(old: OldPlugin, new: sqlite3.Connection, newest: int) -> ImportedDatabase:
     """The database that this file is; recorded if it is new. Raises `MetricsError`."""
     known = _known(new, old)
     kin, parted = None, 0

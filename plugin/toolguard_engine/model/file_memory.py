@@ -183,7 +183,7 @@ class FileMemory:
         """The record of this very file."""
         return self._tree.record(path.split("/")) if self._tree.root.children else None
 
-    def of(self, path: str) -> FileRecord | None:
+    def recall(self, path: str) -> FileRecord | None:
         """The record of a file, or of the nearest folder above it that was made as a whole (unpacked, cloned)."""
         node = None
         for place in self._to(path):

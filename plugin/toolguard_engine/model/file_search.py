@@ -142,7 +142,7 @@ def _named(tree: FileTree, folder: Folder, pattern: str, skipped: str) -> tuple[
     """The files in it and in all folders below whose names fit; remembered until something in it changes. Raises
     `RecursionError` for folders that are nested far more deeply than anybody's. `skipped`: the name of folders that do not
     count."""
-    if (known := tree.named.of(pattern, skipped).get(folder.state)) is not None:
+    if (known := tree.named.recall(pattern, skipped).get(folder.state)) is not None:
         return known
     paths, fits = list[str](), _name(pattern)
     for name, node in reversed(folder.children.items()):
@@ -153,7 +153,7 @@ def _named(tree: FileTree, folder: Folder, pattern: str, skipped: str) -> tuple[
         if len(paths) > MAX_NAMED:
             break
     tree.steps += _STEPS * len(folder.children)
-    result = tree.named.of(pattern, skipped)[folder.state] = tuple(paths[: MAX_NAMED + 1])
+    result = tree.named.recall(pattern, skipped)[folder.state] = tuple(paths[: MAX_NAMED + 1])
     tree.named.added(len(result))
     return result
 

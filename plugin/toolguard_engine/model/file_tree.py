@@ -38,7 +38,7 @@ class NamedFiles:
         self._found: dict[tuple[str, str], dict[object, tuple[str, ...]]] = {}
         self._number = 0
 
-    def of(self, pattern: str, skipped: str) -> dict[object, tuple[str, ...]]:
+    def recall(self, pattern: str, skipped: str) -> dict[object, tuple[str, ...]]:
         """Returns what is known, to be added to; `added` is to be called then."""
         return self._found.setdefault((pattern, skipped), {})
 

@@ -21,7 +21,7 @@ class Rehearsed(msgspec.Struct, frozen=True):
 
 
 class Rehearsals(Protocol):
-    def of(self, call: Call) -> Rehearsed:
+    def rehearse(self, call: Call) -> Rehearsed:
         """Never raises."""
 
     def is_trusted(self, program: str) -> bool:
@@ -31,7 +31,7 @@ class Rehearsals(Protocol):
 class NoRehearsals:
     """There can be none."""
 
-    def of(self, call: Call) -> Rehearsed:  # noqa: ARG002
+    def rehearse(self, call: Call) -> Rehearsed:  # noqa: ARG002
         return Rehearsed(unavailable="commands are not contained")
 
     def is_trusted(self, program: str) -> bool:  # noqa: ARG002

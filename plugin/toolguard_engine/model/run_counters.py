@@ -40,7 +40,7 @@ class CounterSet:
         self._known: dict[type[DetectorCounters], Any] = {}
         self._stored = dict(stored or {})
 
-    def of(self, kind: type[C]) -> C:
+    def get(self, kind: type[C]) -> C:
         counters: C | None = self._known.get(kind)
         if counters is None:
             counters = self._known[kind] = self._read(kind)
@@ -58,7 +58,7 @@ class CounterSet:
         """Whether an engine after this one should know of any of them. What only other versions count does not say."""
         for kind in _kinds(DetectorCounters) if self._stored else ():
             if not self._stored.keys().isdisjoint(kind.__struct_fields__):
-                self.of(kind)
+                self.get(kind)
         return any(counters.matters for counters in self._known.values())
 
     def stored(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ _BY_ADDRESS = frozenset({"web_fetch"})
 """Tools, other than commands, whose address says where they act."""
 
 
-def of(judgement: Judgement, reading: CallReading) -> tuple[HeldAlike, ...]:
+def collect(judgement: Judgement, reading: CallReading) -> tuple[HeldAlike, ...]:
     """Each thing once, in a fixed order; empty where there is too much, or something that cannot be compared."""
     try:
         whole = _whole(reading)

@@ -14,7 +14,7 @@ from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import cut, redact_text
 
 
-def of(judgement: Judgement, reading: CallReading, waits: Mapping[str, int]) -> HeldDetails:
+def collect(judgement: Judgement, reading: CallReading, waits: Mapping[str, int]) -> HeldDetails:
     """Collects the details for a judgement that holds a call. `waits`: see `Rulebook.waits`."""
     where = reading.command_where
     files = tuple(sorted({file.digest for file in reading.running.judged.values()})) if reading.commands else ()
@@ -37,7 +37,7 @@ def of(judgement: Judgement, reading: CallReading, waits: Mapping[str, int]) -> 
     wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
     stakes = judgement.stakes if judgement.effects or judgement.matches else 0
     return HeldDetails(
-        tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes, alike.of(judgement, reading)
+        tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes, alike.collect(judgement, reading)
     )
 
 

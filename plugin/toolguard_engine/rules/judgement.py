@@ -48,7 +48,7 @@ UNJUDGED = Judgement("allow", "allow")
 """What the first layer is given."""
 
 
-def of(verdict: Verdict, *, ends: bool = False, free: bool = False) -> Judgement:
+def wrap(verdict: Verdict, *, ends: bool = False, free: bool = False) -> Judgement:
     """A verdict without scores."""
     return Judgement(verdict.decision, verdict.code, reason=verdict.reason, text=verdict.text, ends=ends, free=free)
 

@@ -132,7 +132,7 @@ class Unwanted(WantedTerms):
 def _values_at(run: ProgramRun) -> set[int]:
     """The positions of words that look like options and are the values of some. Options that its manual does not have mean
     what they mean in most programs."""
-    return {*run.words.dashed_values, *option_parser.words("*", run.argv).dashed_values}
+    return {*run.words.dashed_values, *option_parser.read_words("*", run.argv).dashed_values}
 
 
 @lru_cache(maxsize=4_000)

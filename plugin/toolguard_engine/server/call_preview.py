@@ -38,7 +38,7 @@ def lines_of(calls: Iterable[HeldDetails | None], now: float, more: Facts | None
 
 
 def _lines(details: HeldDetails, look: _Look, more: Facts | None) -> list[str]:
-    rows = [_line(effect, look.at(effect), more(effect) if more else "") for effect in details.effects]
+    rows = [_line(effect, look.describe(effect), more(effect) if more else "") for effect in details.effects]
     return [*rows, *([f"and {details.more} more"] if details.more else [])]
 
 
@@ -68,7 +68,7 @@ class _Look:
         self._left = MAX_ENTRIES
         self._end = time.monotonic() + SECONDS
 
-    def at(self, effect: HeldEffect) -> str:
+    def describe(self, effect: HeldEffect) -> str:
         if effect.kind not in _ON_FILES or not effect.path.startswith("/"):
             return ""
         try:

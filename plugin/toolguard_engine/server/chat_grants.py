@@ -48,6 +48,6 @@ class ChatGrants:
             where=decision.where,
             why=grant.reason,
             reason=f"{grant.id}, until {audit_log.when(grant.expires)}",
-            shown=repeatable_calls.words(grant),
+            shown=repeatable_calls.describe(grant),
         )
         self._audit.append([line])

@@ -214,7 +214,7 @@ class CommandRooms:
 
     def waits(self, call: Call) -> bool:
         """Whether the changes of a rehearsal of this command wait for a person, or were just approved."""
-        return self.rehearsals is not None and bool(self.rehearsals.of(call).effects)
+        return self.rehearsals is not None and bool(self.rehearsals.rehearse(call).effects)
 
     def rehearsal(self, reading: CallReading, room: CommandRoom, *, approved: bool) -> CommandRoom:
         """The room under the name by which the command is rehearsed, if its code cannot be read. `approved`: a person saw

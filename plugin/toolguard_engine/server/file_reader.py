@@ -79,7 +79,7 @@ def _content(path: str, handle: int, kept: _KeptTexts | None) -> FileText | Unre
         return Unread("too-large")
     if b"\0" in data:
         return Unread("binary")
-    return (kept.of if kept is not None else _text_of)(path, data, identity_of(status))
+    return (kept.decode if kept is not None else _text_of)(path, data, identity_of(status))
 
 
 def identity_of(status: os.stat_result) -> tuple[int, int, int, int]:
@@ -97,7 +97,7 @@ class _KeptTexts:
         self._known: OrderedDict[str, tuple[bytes, FileText]] = OrderedDict()
         self._size = 0
 
-    def of(self, path: str, data: bytes, identity: tuple[int, int, int, int]) -> FileText:
+    def decode(self, path: str, data: bytes, identity: tuple[int, int, int, int]) -> FileText:
         data_before, file = self._known.get(path, (b"", None))
         if file is None or data != data_before:
             self._drop(path)

@@ -234,7 +234,7 @@ class FileWatch:
         if change.kind == "moved":
             self._moved(change, running, created=created)
         elif change.kind == "copied":
-            source = memory.of(change.source) or FileRecord("agent", change.source, call.session)
+            source = memory.recall(change.source) or FileRecord("agent", change.source, call.session)
             memory.wrote(change.path, structs.replace(source, created=created))
         elif change.kind == "linked":
             memory.wrote(change.path, FileRecord("agent", call.tool, call.session, created=created, link=change.source))

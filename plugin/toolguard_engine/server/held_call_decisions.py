@@ -192,7 +192,7 @@ class Approvals:
         with suppress(StoreError, ValueError):
             now = self._clock()
             if granted := [grant for grant in self._policies.active(now) if grant.uncontained]:
-                look = cache(lambda: call_meaning.of(each := named(), self._world.look(each), bind(call)))
+                look = cache(lambda: call_meaning.derive(each := named(), self._world.look(each), bind(call)))
                 return self._covering(look, call, granted, now)[0] is not None
         return False
 
@@ -237,7 +237,7 @@ class Approvals:
         """What the call means now; None where the guard has not listed what it names. Raises `ValueError`."""
         if verdict.named is None:
             return None
-        return call_meaning.of(verdict.named, self._world.look(verdict.named), bind(call))
+        return call_meaning.derive(verdict.named, self._world.look(verdict.named), bind(call))
 
     def is_decided(self, nonce: str) -> bool:
         """Whether the call held under this nonce waits no more: asking again brings news."""

@@ -77,7 +77,7 @@ class RehearsedCommands:
             return "a trial did not end"
         return (done.stderr or done.stdout).decode(errors="replace").strip()[-300:] if done.returncode else ""
 
-    def of(self, call: Call) -> Rehearsed:
+    def rehearse(self, call: Call) -> Rehearsed:
         if call.searched or (isinstance(call.params, dict) and call.params.get("host") in ELSEWHERE):
             return Rehearsed(unavailable="it does not run as a command beside the gateway")
         if self.error:

@@ -56,7 +56,7 @@ def standing() -> RoomCause | None:
     return None
 
 
-def of(error: str) -> RoomCause:
+def identify(error: str) -> RoomCause:
     """The cause that this error of a room shows."""
     if cause := standing():
         return cause

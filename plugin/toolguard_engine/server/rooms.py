@@ -116,7 +116,7 @@ class Rooms:
         try:
             keeper = SandboxProfile(held.rules, self._folder) if self._folder else _Keeper(held.rules, self._python)
         except (RoomError, OSError) as error:
-            self.cause = room_causes.of(str(error))
+            self.cause = room_causes.identify(str(error))
             return None
         self.cause = None
         self._keepers[held.number] = keeper

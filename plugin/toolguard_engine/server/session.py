@@ -292,7 +292,7 @@ class Session(SessionState):
         return messages.Noted(message.id, "\n\n".join(filter(None, notes)), reaction.stop.text if reaction.stop else "")
 
     def _is_from_outside(self, call: Call, text: str) -> bool:
-        context = self.guard.contexts.of(call.run, call.session)
+        context = self.guard.contexts.get(call.run, call.session)
         return context is not None and context.is_tainted and context.outside_wrote(text)
 
     def _ran(self, message: messages.ParamsChanged) -> messages.Wire:

@@ -66,5 +66,5 @@ def grant_line(
         where=grant.where if is_given else where,
         why=grant.reason if is_given else why,
         reason=f"{grant.id}, until {audit_log.when(grant.expires)}",
-        shown=session_grant.words(grant),
+        shown=session_grant.describe_briefly(grant),
     )

@@ -289,7 +289,7 @@ class Verdicts:
 
     def _with_record(self, call: Call, asked: Verdict) -> Verdict:
         """An approval of what a rehearsal did is of that only: of the file that lists it."""
-        record = self._state.guard.rehearsals.of(call).record if asked.code == unknown_code_gate.REHEARSED else ""
+        record = self._state.guard.rehearsals.rehearse(call).record if asked.code == unknown_code_gate.REHEARSED else ""
         if not record or asked.named is None:
             return asked
         return replace(asked, named=structs.replace(asked.named, unread=(*asked.named.unread, record)))

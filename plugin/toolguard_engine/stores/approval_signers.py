@@ -119,7 +119,7 @@ class ApprovalSigners:
             self._stamp, self._valid_grants = stamp, {}
         if now < self._valid_grants.get(digest, 0.0):
             return True
-        signed = self._grants.of(digest)
+        signed = self._grants.get(digest)
         if signed is None or signed_decision.grant_refusal(signed.body, grant, self.issuer):
             return False
         try:

@@ -207,13 +207,13 @@ TO_DECIDE = Limits(nodes=4_000, scanned=16_384, scanned_in_all=65_536, depth=20,
 
 def redact(value: Any) -> Any:
     """A JSON value for display: no secrets, long texts cut, nesting and sizes bounded."""
-    return _Redaction(FOR_A_LOG).of(value, 0)
+    return _Redaction(FOR_A_LOG).replace(value, 0)
 
 
 def disclose(value: Any) -> tuple[Any, bool]:
     """`redact` with an approver's far wider limits, and whether nothing but secrets was left out."""
     one = _Redaction(TO_DECIDE)
-    shown = one.of(value, 0)
+    shown = one.replace(value, 0)
     return shown, not one.omitted
 
 
@@ -226,7 +226,7 @@ class _Redaction:
         self._scanned = 0
         self.omitted = False
 
-    def of(self, value: Any, depth: int) -> Any:
+    def replace(self, value: Any, depth: int) -> Any:
         self._nodes += 1
         limits = self._limits
         if self._nodes > limits.nodes or self._scanned > limits.scanned_in_all:
@@ -248,7 +248,7 @@ class _Redaction:
         shown = {
             self._name(str(name)): HIDDEN
             if _is_secret(label if name == "value" else str(name), item)
-            else self.of(item, depth + 1)
+            else self.replace(item, depth + 1)
             for name, item in list(value.items())[:most]
         }
         return shown if len(value) <= most else self._leave_out({**shown, "...": f"{len(value) - most} more"})
@@ -260,7 +260,7 @@ class _Redaction:
     def _items(self, value: list[Any], depth: int) -> list[Any]:
         most = self._limits.items
         items = [
-            HIDDEN if isinstance(item, str) and _is_bare_option(before) else self.of(item, depth + 1)
+            HIDDEN if isinstance(item, str) and _is_bare_option(before) else self.replace(item, depth + 1)
             for before, item in zip([None, *value[: most - 1]], value[:most], strict=False)
         ]
         return items if len(value) <= most else self._leave_out([*items, f"... {len(value) - most} more"])

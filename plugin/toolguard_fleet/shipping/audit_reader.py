@@ -72,7 +72,7 @@ class AuditReader:
                         return line
         return None
 
-    def at(self, seq: int) -> ChainLine | None:
+    def read_line(self, seq: int) -> ChainLine | None:
         """The line with this number, if the log has it; the newest one where there are several."""
         for path in reversed(self._log.files()):
             mark, line_found = b'{"seq":%d,' % seq, None

@@ -64,10 +64,10 @@ def _located(log: AuditReader, heads: list[Head]) -> Position | Offer | None:
 
 
 def _continues(log: AuditReader, head: Head) -> bool:
-    line = log.at(head.seq)
+    line = log.read_line(head.seq)
     if line is not None:
         return line.hash == head.hash
-    following = log.at(head.seq + 1)
+    following = log.read_line(head.seq + 1)
     return following is not None and following.prev == head.hash
 
 
@@ -82,6 +82,6 @@ def _anew(log: AuditReader, first: ChainLine, forked: list[Head]) -> Position | 
     for head in forked:
         seq = head.seq + 1 if _continues(log, head) else head.forked or 0
         if first.hash == head.chain or first.seq > head.first:
-            line = log.at(seq)
+            line = log.read_line(seq)
             return Position(line.hash, line.seq - 1, line.prev) if line else None
     return Position(first.hash, first.seq - 1, first.prev)

@@ -48,10 +48,10 @@ NARROW: dict[str, Any] = {
 def test_guarded_is_only_what_is_proven(state: State, shown: str, switched: str) -> None:
     """A kill switch blocks nothing where the plugin is not loaded."""
     proof = GuardProof(state, "as it is", "what to do", 1_000.5)
-    found = protection.of(proof, None)
+    found = protection.describe(proof, None)
     assert (found.state, found.since, found.text, found.fix) == (shown, 1_000_500, "as it is", "what to do")
-    assert protection.of(proof, Switch(7, "ana", "")).state == switched
-    assert protection.of(GuardProof(state, "", since=1e12), None).since == 0
+    assert protection.describe(proof, Switch(7, "ana", "")).state == switched
+    assert protection.describe(GuardProof(state, "", since=1e12), None).since == 0
 
 
 def missed(made: Machine, **changes: Any) -> HeldCall:

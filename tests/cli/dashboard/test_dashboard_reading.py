@@ -27,7 +27,7 @@ def calls(path: Path) -> int:
 
 
 def visit(made: Machine, name: str = OWN) -> RequestContext:
-    return RequestContext(Site(DashboardSettings(made.db, made.places(name)), AccessPolicy.at("127.0.0.1", 1, str)))
+    return RequestContext(Site(DashboardSettings(made.db, made.places(name)), AccessPolicy.make("127.0.0.1", 1, str)))
 
 
 def test_no_file(tmp_path: Path) -> None:

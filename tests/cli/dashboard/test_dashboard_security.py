@@ -53,7 +53,7 @@ def test_foreign_origin(shared: Served, path: str, origin: str) -> None:
     ],
 )
 def test_hosts_that_are_taken(address: str, host: str, reached: str, *, known: bool) -> None:
-    assert bool(AccessPolicy.at(address, 8080, str).origins(host, reached)) is known
+    assert bool(AccessPolicy.make(address, 8080, str).origins(host, reached)) is known
 
 
 def test_a_tunnel_may_begin_at_any_port(shared: Served) -> None:
@@ -64,7 +64,7 @@ def test_a_tunnel_may_begin_at_any_port(shared: Served) -> None:
 
 
 def test_no_token_opens_nothing() -> None:
-    assert not AccessPolicy.at("127.0.0.1", 8080, str).opens(b"")
+    assert not AccessPolicy.make("127.0.0.1", 8080, str).opens(b"")
 
 
 def test_a_token_that_is_a_secret_no_more(server: Served) -> None:

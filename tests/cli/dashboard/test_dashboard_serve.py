@@ -124,7 +124,7 @@ def test_the_port_is_our_own(made: Machine) -> None:
 def test_the_port_is_that_of_another_metrics_file(made: Machine, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with process(machine(tmp_path / "other")) as server:
-        token.of(made.db)
+        token.obtain(made.db)
         done = refused(made, port=server.port)
     assert done.returncode == 1
     taken = f"is taken by a dashboard for another metrics file (process {server.process.pid})"
@@ -132,7 +132,7 @@ def test_the_port_is_that_of_another_metrics_file(made: Machine, tmp_path: Path)
 
 
 def test_the_port_is_a_strangers(made: Machine) -> None:
-    token.of(made.db)
+    token.obtain(made.db)
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
         with ThreadPoolExecutor(1) as pool:
@@ -144,7 +144,7 @@ def test_the_port_is_a_strangers(made: Machine) -> None:
                     b'HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"name": "toolguard", "proof": "00"}              '
                 )
             done = running.result(LIMIT)
-    assert token.of(made.db).encode() not in asked
+    assert token.obtain(made.db).encode() not in asked
     assert b"uthorization" not in asked
     assert done.returncode == 1
     assert f"port {port} on 127.0.0.1 is taken by process {os.getpid()} (" in done.stderr
@@ -188,7 +188,7 @@ def test_one_that_another_has_replaced_leaves_its_word(made: Machine) -> None:
 
 @pytest.mark.parametrize("words", ["", "{", "[]", '{"pid": 1, "url": "file:///x", "started": 1, "version": ""}'])
 def test_a_word_that_makes_no_sense(made: Machine, words: str) -> None:
-    token.of(made.db)
+    token.obtain(made.db)
     metrics_path.server_path(made.db).write_text(words)
     assert discovery.running(made.db) is None
 
@@ -201,7 +201,7 @@ def test_places_that_cannot_be_had(made: Machine) -> None:
 
 
 def test_a_token_that_others_may_read(made: Machine) -> None:
-    token.of(made.db)
+    token.obtain(made.db)
     path = metrics_path.token_path(made.db)
     path.chmod(0o640)
     done = refused(made)
@@ -218,14 +218,14 @@ def test_a_token_that_is_none(made: Machine, content: str) -> None:
     path.touch(0o600)
     path.write_text(content)
     with pytest.raises(UserError, match="does not contain a token"):
-        token.of(made.db)
+        token.obtain(made.db)
 
 
 def test_whoever_needs_the_token_first_makes_it(tmp_path: Path) -> None:
     db = tmp_path / "new" / "metrics.db"
     assert token.known(db) == ""
     with ThreadPoolExecutor(16) as pool:
-        found = set(pool.map(token.of, [db] * 64))
+        found = set(pool.map(token.obtain, [db] * 64))
     assert len(found) == 1
     assert [path.name for path in db.parent.iterdir()] == ["metrics.db.token"]
     assert stat.S_IMODE(metrics_path.token_path(db).stat().st_mode) == 0o600
@@ -235,11 +235,11 @@ def test_a_link_or_a_pipe_in_the_place_of_the_token(tmp_path: Path) -> None:
     db = tmp_path / "metrics.db"
     os.mkfifo(metrics_path.token_path(db), 0o600)
     with pytest.raises(UserError, match="it is not a file"):
-        token.of(db)
+        token.obtain(db)
     metrics_path.token_path(db).unlink()
     metrics_path.token_path(db).symlink_to(tmp_path / "nowhere")
     with pytest.raises(UserError, match="cannot be used"):
-        token.of(db)
+        token.obtain(db)
 
 
 def test_ipv6(made: Machine) -> None:

@@ -56,7 +56,7 @@ def _switch(places: Places, why: str, *, on: bool) -> list[Line]:
 def _accept(places: Places, seen: str, why: str) -> list[Line]:
     """Accepts exactly what the page showed; nothing if other settings became weaker since."""
     with gateway_stores.user_errors():
-        notices = accepted_view.found(places)
+        notices = accepted_view.load(places)
         if mark(notices) != seen:
             raise ApiError(409, "changed", "other settings became weaker in the meantime", "check them again, then accept")
         accepted_view.accept(places, notices, gateway_stores.decision(why, PLACE))

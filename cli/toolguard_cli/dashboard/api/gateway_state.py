@@ -59,7 +59,7 @@ def _gateway(watched: WatchedGateway, problems: list[str], machine: MachineView)
         problems.append(contained_lines.NOT_REHEARSED.format(why=cause))
     return GatewayState(
         id=watched.id,
-        protection=protection.of(guard_proof.look(watched.places, machine), thrown),
+        protection=protection.describe(guard_proof.look(watched.places, machine), thrown),
         running=bool(running),
         recording=watched.known is not None and config.is_measured,
         mode=config.active_mode,

@@ -43,7 +43,7 @@ def since(seconds: float) -> int:
     return int(seconds * 1_000) if 0 < seconds < LATEST else 0
 
 
-def of(proof: GuardProof, thrown: Switch | None) -> Protection:
+def describe(proof: GuardProof, thrown: Switch | None) -> Protection:
     """`thrown`: the kill switch, which counts where the plugin is loaded."""
     shown = _SHOWN.get(proof.state, "unproven")
     if thrown is not None and (shown in ("guarded", "observing", "partly") or proof.state == "disabled"):

@@ -75,7 +75,7 @@ def old_plugins(subject: DoctorSubject) -> Check:
     """Plugins that toolguard replaces and that are still enabled or not migrated."""
     if subject.config is None:
         return Check("old-plugins", "warn", UNREAD, FIX_CONFIG)
-    left = migrations.found(subject.config)
+    left = migrations.find(subject.config)
     if left:
         text = f"not migrated yet: {printable.plain(', '.join(left))}"
         return Check("old-plugins", "warn", text, subject.command("migrate"), {"found": left})

@@ -74,5 +74,5 @@ def fix(subject: DoctorSubject) -> Iterator[Fix]:
 def _renewed(db: Path) -> str:
     """A running dashboard picks up the new token by itself."""
     metrics_path.token_path(db).unlink()
-    token.of(db)
+    token.obtain(db)
     return "toolguard dashboard prints the address with the new token"

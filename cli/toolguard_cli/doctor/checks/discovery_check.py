@@ -59,7 +59,7 @@ def _is_plugin(path: Path) -> bool:
     return json_object(path / "openclaw.plugin.json").get("id") == PLUGIN_ID
 
 
-def found(subject: DoctorSubject) -> Check:
+def check(subject: DoctorSubject) -> Check:
     places = locations(subject)
     data = {"folders": [str(path) for path in places]}
     if not places:

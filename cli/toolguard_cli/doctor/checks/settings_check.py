@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
 
 
-def found(subject: DoctorSubject) -> Check:
+def check(subject: DoctorSubject) -> Check:
     if subject.problem:
         return Check("config", "error", subject.problem, "fix the file; toolguard has not changed it")
     if subject.config is None or not subject.config.exists:

@@ -27,7 +27,7 @@ def thrown(subject: DoctorSubject) -> Check:
     by_hand = f"inspect it, then run: rm -r {shown(switch.path)}"
     fix = by_hand if switch.path.is_dir() else subject.command("kill-switch", "off")
     return Check(
-        "kill-switch", "warn", f"on: {set_kill_switch.words(state)}; no tool call by any agent runs", fix, {"on": True}
+        "kill-switch", "warn", f"on: {set_kill_switch.describe(state)}; no tool call by any agent runs", fix, {"on": True}
     )
 
 

@@ -23,12 +23,12 @@ def accepted_all(subject: DoctorSubject) -> Check:
         text = f"the record of the accepted settings is damaged: {state_files.ACCEPTED_SETTINGS}"
         return Check(ID, "error", text, subject.command("doctor", "--fix"))
     try:
-        seen = accepted_view.Weaker(tuple(accepted_view.found(subject.places)))
+        seen = accepted_view.Weaker(tuple(accepted_view.load(subject.places)))
     except signing_key.SigningKeyError:
         return Check(ID, "warn", "unknown without the key", "fix `key` first")
     if not seen.notices:
         return Check(ID, "ok", "nothing is weaker than what was accepted")
-    text = "\n".join(accepted_view.words(notice) for notice in seen.notices[: accepted_view.MAX_SHOWN])
+    text = "\n".join(accepted_view.describe(notice) for notice in seen.notices[: accepted_view.MAX_SHOWN])
     more = len(seen.notices) - accepted_view.MAX_SHOWN
     fix = f"{subject.command(*accepted_view.COMMAND.split())} if that was intended; otherwise restore the setting"
     return Check(ID, "warn", text + (f"\nand {more} more" if more > 0 else ""), fix, accepted_view.data(seen))

@@ -175,7 +175,7 @@ class Arrivals:
 
     def _is_persons(self, name: str) -> bool:
         """Whether a file is there that no agent has made."""
-        return bool(self._current(name)) and self._reading.made.of(name) is None
+        return bool(self._current(name)) and self._reading.made.recall(name) is None
 
     def _after_edit(self, change: UnknownChange, text: str) -> str | None:
         """The same for all programs."""

@@ -309,7 +309,7 @@ class _Trace:
             changes, files = output
             return self._with(changes, self._inputs(program, files))
         if program.name in ("cat", "tee", "sponge") or (program.argv[1:3] == ("-m", "json.tool")):
-            words = program.words if program.name == "cat" else option_parser.words("json.tool", program.argv[2:])
+            words = program.words if program.name == "cat" else option_parser.read_words("json.tool", program.argv[2:])
             return self._inputs(program, words.texts if program.name not in ("tee", "sponge") else ())
         return NOT_KNOWN
 

@@ -40,7 +40,7 @@ class KeptReadings:
         self._found: OrderedDict[_Key, tuple[KeptReading, int]] = OrderedDict()
         self.size = 0
 
-    def of(self, commands: tuple[str, ...], where: Where) -> KeptReading | None:
+    def recall(self, commands: tuple[str, ...], where: Where) -> KeptReading | None:
         """What these commands meant the last time, in the same folder."""
         key = commands, where
         if (kept := self._found.get(key)) is None:

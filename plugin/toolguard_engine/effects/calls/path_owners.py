@@ -208,7 +208,7 @@ class Owners:
         return replace(effect, target=true, place=place, flags=effect.flags | marks | THROUGH_LINK)
 
     def _marked(self, effect: Effect, path: str) -> Effect:
-        record = self._made.of(path)
+        record = self._made.recall(path)
         was_made = record is not None and record.created and not record.was
         if was_made and record is not None:
             was_made = self._is_recent(record, path) if _reaches_far(effect) else record.origin == "agent"

@@ -20,7 +20,7 @@ from toolguard_engine.effects.calls.plain import PlainWord, plain, split
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun, Reading
 from toolguard_engine.effects.manuals import option_parser
-from toolguard_engine.host.tool_names import words
+from toolguard_engine.host import tool_names
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.lazy import kept_with
 
@@ -29,15 +29,15 @@ MAX_COMMAND = 4_000
 
 _TOOLS = program_catalogue.tools("read_only")
 _ACTIONS = {
-    "process": words("list log poll"),
-    "subagents": words("list log info"),
-    "nodes": words("status describe"),
-    "cron": words("status list runs"),
-    "automations": words("status list runs get"),
-    "gateway": words("config.get config.schema config.schema.lookup"),
+    "process": tool_names.split("list log poll"),
+    "subagents": tool_names.split("list log info"),
+    "nodes": tool_names.split("status describe"),
+    "cron": tool_names.split("status list runs"),
+    "automations": tool_names.split("status list runs get"),
+    "gateway": tool_names.split("config.get config.schema config.schema.lookup"),
 }
 _COMMAND_LINES = program_catalogue.tools("command_line")
-_PARAMETERS = words(
+_PARAMETERS = tool_names.split(
     "command workdir cwd timeout timeoutMs timeout_seconds yieldMs background pty description host node security ask"
 )
 """Parameters of a command. Others (`env`, `elevated`) can change what the programs are or the rights they have."""
@@ -178,7 +178,7 @@ def _date(argv: Words) -> bool:
     if any(word.kind != "sure" for word in argv):
         return False
     texts = ("date", *(word.text for word in argv))
-    read = option_parser.words("date", texts)
+    read = option_parser.read_words("date", texts)
     return all(map(_DATE_OPTION.fullmatch, read.option_words(texts))) and all(text[:1] == "+" for text in read.texts)
 
 
@@ -191,7 +191,7 @@ def _printf(argv: Words) -> bool:
 
 
 _FILE_TEST = lazy_re.compile(r"-[efdrwxsLhnzSpbc]")
-_EQUALS = words("= == !=")
+_EQUALS = tool_names.split("= == !=")
 
 
 def _test(argv: Words) -> bool:
@@ -213,7 +213,7 @@ _XARGS_OPTION = lazy_re.compile(r"-[0rt]|-[nLP]\d{1,4}|-I(?:\{\}|%)")
 
 def _xargs(argv: Words) -> bool:
     """The started program gets words that are unknown."""
-    read = option_parser.words("xargs", ("xargs", *(word.text for word in argv)))
+    read = option_parser.read_words("xargs", ("xargs", *(word.text for word in argv)))
     at = read.operands[0].at - 1 if read.operands else len(argv)
     texts = [word.text for word in argv[: at + 1] if word.kind == "sure"]
     if len(texts) != at + 1 or texts.pop() not in _XARGS_PROGRAMS:

@@ -107,7 +107,7 @@ class CallReading:
 
     def _kept_readings(self) -> tuple[Reading, ...]:
         """What the same commands were read as before; empty if that is not known, or may not be what they mean now."""
-        if (known := KEPT.of(self.commands, self.command_where)) is None or self.work.left < known.steps:
+        if (known := KEPT.recall(self.commands, self.command_where)) is None or self.work.left < known.steps:
             return ()
         if not self.running.is_as(known.files):
             self.__dict__["running"] = RunFiles(self.files, self.made, self.command_where, self.work)

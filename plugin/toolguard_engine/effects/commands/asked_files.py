@@ -222,7 +222,7 @@ class AskedFiles:
             self.untouched.update(dict.fromkeys(paths))
             return True
         for path in paths:
-            if self._made.of(path) is not None:
+            if self._made.recall(path) is not None:
                 return False
             self.made_asked[path] = self.brought_asked[path] = False
         return True
@@ -347,7 +347,7 @@ class AskedFiles:
             return True
         if not path or self.is_made(path):
             return bool(path)
-        brought = self.brought_asked[path] = self._made.of(path) is not None
+        brought = self.brought_asked[path] = self._made.recall(path) is not None
         return brought
 
     def made_named(self, pattern: re.Pattern[str], cwd: str) -> list[str]:

@@ -113,7 +113,7 @@ def _script_at(words: CommandWords) -> int:
 
 def _awk(program: ProgramRun) -> list[str]:
     """The first operand, unless the program is in a file."""
-    words = option_parser.words("awk", program.argv)
+    words = option_parser.read_words("awk", program.argv)
     return [] if words.named("script-from") else [word.text for word in words.named("script")[:1]]
 
 

@@ -68,7 +68,7 @@ def _asks_another(command: Simple) -> bool:
     """Whether this is a request that does not name this machine."""
     if _name(command) not in _REQUESTERS:
         return False
-    read = option_parser.words(_name(command), tuple(word for word in command.words if isinstance(word, str)))
+    read = option_parser.read_words(_name(command), tuple(word for word in command.words if isinstance(word, str)))
     words = (*read.texts, *(value.text for _, value in read.options))
     return not any("local" in web_targets.target(word).flags for word in words if word[:1] not in ("", "/", ".", "~"))
 

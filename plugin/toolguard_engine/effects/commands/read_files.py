@@ -87,8 +87,8 @@ def _by_rules(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, sta
     for taken in _taken_in(walk, file, rules, read, folder, program):
         more = read(taken.text)
         inner.variables.update({name: value for name, value in more.variables.items() if name.isidentifier()})
-        run_lines(walk, taken, fixed_lines(more.of(wanted)), inner, program, " ".join(names))
-    run_lines(walk, file, fixed_lines(rules.of(names)), inner, program, " ".join(names))
+        run_lines(walk, taken, fixed_lines(more.collect(wanted)), inner, program, " ".join(names))
+    run_lines(walk, file, fixed_lines(rules.collect(names)), inner, program, " ".join(names))
 
 
 def _needed(rules: Rules, names: list[str]) -> list[str]:

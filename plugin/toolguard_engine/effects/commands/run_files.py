@@ -139,7 +139,7 @@ class RunFiles(AskedFiles):
             return False
         brought_asked = before.of("brought_asked")
         for path, is_brought in brought_asked.items():
-            if (made.of(path) is not None) != is_brought:
+            if (made.recall(path) is not None) != is_brought:
                 return False
         for path, is_made in before.of("made_asked").items():  # where nothing was brought, nothing was made
             if (is_made or brought_asked.get(path) is not False) and (made.exactly(path) is not None) != is_made:

@@ -204,7 +204,7 @@ def by_robocopy(program: ProgramRun) -> Iterator[Landing]:
 
 def by_power_shell(program: ProgramRun, *, deep: bool = False, unpacks: bool = False) -> Iterator[Landing]:
     """`Copy-Item -Recurse d/* -Destination ~`, `Move-Item`, `Expand-Archive`."""
-    words = option_parser.words(program.name, tuple([word.lower() for word in program.argv]))
+    words = option_parser.read_words(program.name, tuple([word.lower() for word in program.argv]))
     source, target = ("".join(program.argv[word.at] for word in words.named(role)[-1:]) for role in ("source", "target"))
     deep = deep or words.recursive
     if unpacks and source:

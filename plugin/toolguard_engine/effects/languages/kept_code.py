@@ -34,7 +34,7 @@ class KeptCode:
         self.steps = 0.0
         """What reading has taken so far, in the steps of `WorkLimit`; what is known already takes none."""
 
-    def of(self, code: str, language: str, read: Callable[[str, str], CodeReading | None]) -> CodeReading | None:
+    def read(self, code: str, language: str, read: Callable[[str, str], CodeReading | None]) -> CodeReading | None:
         """`read`: what reads code of a language if it is not known."""
         key = language, code if len(code) <= _SHORT else digest(code)
         if key in self._known:
@@ -86,4 +86,4 @@ def clear() -> None:
 
 def kept(read: Callable[[str, str], CodeReading | None]) -> Callable[[str, str], CodeReading | None]:
     """The same function of code and its language, which reads each text once."""
-    return lambda code, language: _KEPT.of(code, language, read)
+    return lambda code, language: _KEPT.read(code, language, read)

@@ -43,7 +43,7 @@ def readings(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
     return _known(name, argv) if len(argv) <= MAX_KEPT_WORDS and sum(map(len, argv)) <= MAX_KEPT_TEXT else _of(name, argv)
 
 
-def words(name: str, argv: tuple[str, ...]) -> CommandWords:
+def read_words(name: str, argv: tuple[str, ...]) -> CommandWords:
     """The first reading by the manual; without one, the plain reading."""
     parsed = readings(name, argv)
     return parsed[0] if parsed else plain(argv)

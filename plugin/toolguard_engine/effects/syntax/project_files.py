@@ -41,7 +41,7 @@ class Rules:
         self.taken: list[str] = []
         self.first = ""
 
-    def of(self, names: list[str]) -> Lines:
+    def collect(self, names: list[str]) -> Lines:
         """The commands of these targets and of what they need; of all that a pattern makes if one is not known."""
         waiting, seen, rows = list(reversed(names or [self.first])), set[str](), list(self.always)
         while waiting and len(seen) < MAX_TARGETS:

@@ -11,7 +11,7 @@ from toolguard_engine.effects.control_plane.command_line import Operation
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.tools.tool_values import MAX_TEXT, NONE, Acts, Params, Tool, first_text, key_values, word
-from toolguard_engine.host.tool_names import words
+from toolguard_engine.host.tool_names import split
 
 
 def action_act(kind: str, harmless: str = "", target: tuple[str, ...] = (), **special: str) -> Tool:
@@ -66,7 +66,7 @@ _SENSORS = {
     "photos": "photos",
     "notifications": "notifications",
 }
-_NODE_READS = words(
+_NODE_READS = split(
     "status describe pending camera_list device_status device_info device_permissions device_health which notify list reject"
 )
 
@@ -82,7 +82,7 @@ def node_effects(params: Params, _: Where) -> Acts:
     return (Effect("device", what, "remote", frozenset(flags)),)
 
 
-_SCHEDULE_READS = words("status list get runs next_check")
+_SCHEDULE_READS = split("status list get runs next_check")
 
 
 def schedule_effects(params: Params, _: Where) -> Acts:

@@ -17,7 +17,7 @@ from toolguard_engine.effects.tools.tool_values import (
     file_effect,
     word,
 )
-from toolguard_engine.host.tool_names import words
+from toolguard_engine.host.tool_names import split
 
 _KEY = lazy_re.compile(
     r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}"
@@ -28,7 +28,7 @@ _KEY = lazy_re.compile(
 )
 _EVERYBODY = lazy_re.compile(r"(?:^|[\s>])@(?:everyone|here|channel|all)\b|<!(?:everyone|here|channel)>")
 ATTACHED = frozenset(["attached"])
-_MESSAGE_READS = words(
+_MESSAGE_READS = split(
     "read reactions list-pins permissions thread-list search sticker-search member-info role-info emoji-list channel-info "
     "channel-list voice-status event-list download-file"
 )

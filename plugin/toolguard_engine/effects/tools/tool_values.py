@@ -11,7 +11,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import web_targets
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where, marks, place
-from toolguard_engine.host.tool_names import words
+from toolguard_engine.host.tool_names import split
 
 MAX_PATHS = 40
 MAX_ITEMS = 40
@@ -24,7 +24,7 @@ Params = dict[str, Any]
 Acts = tuple[Effect, ...]
 Tool = Callable[[Params, Where], Acts]
 NONE: frozenset[str] = frozenset()
-_PATH_KEYS = words(
+_PATH_KEYS = split(
     "path file filepath filename relativepath absolutepath fullpath localpath pathname uri fileuri documenturi directory "
     "dir dirpath directorypath folder folderpath from to target targetfile targetpath targetdir targetdirectory source "
     "sourcefile sourcepath sourcedir sourcedirectory src srcpath destination destinationpath destinationfile "

@@ -55,7 +55,7 @@ from toolguard_engine.effects.tools.tool_values import (
     word,
 )
 from toolguard_engine.effects.tools.undescribed_tools import undescribed_effects
-from toolguard_engine.host.tool_names import NameMeaning, named, words
+from toolguard_engine.host.tool_names import NameMeaning, named, split
 
 _FILE_PATHS = (
     "path",
@@ -150,7 +150,7 @@ def _search(params: Params, _: Where) -> Acts:
 
 
 _SEARCH = frozenset(["search"])
-_BROWSER_ACTIONS = words("click clickcoords type press drag select fill upload evaluate dialog importprofile")
+_BROWSER_ACTIONS = split("click clickcoords type press drag select fill upload evaluate dialog importprofile")
 _TYPING = frozenset(["type", "fill", "press"])
 
 

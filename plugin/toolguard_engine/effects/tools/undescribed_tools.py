@@ -22,9 +22,9 @@ from toolguard_engine.effects.tools.tool_values import (
     file_effect,
     path_texts,
 )
-from toolguard_engine.host.tool_names import NameMeaning, words
+from toolguard_engine.host.tool_names import NameMeaning, split
 
-_REMOTE_KEYS = words(
+_REMOTE_KEYS = split(
     "owner repo repository bucket project projectid project_id site drive_id branch org workspace_id container pod "
     "namespace host server cluster table database collection"
 )
@@ -76,4 +76,4 @@ def _is_destructive(text: str) -> bool:
     return any(not sql_statements.flags(statement).isdisjoint(_DESTRUCTIVE) for statement in sql_statements.statements(head))
 
 
-_DESTRUCTIVE = words("drop database truncate unfiltered alter grant user program")
+_DESTRUCTIVE = split("drop database truncate unfiltered alter grant user program")

@@ -132,7 +132,7 @@ class Autonomy:
         """The owner wrote to the agent: drift starts again, also of what the agent began by itself."""
         if config.active_budget_mode != "disabled" and session:
             self.settle()
-            standing = self._standings.of(agent, place_in(session), config.budget.initial_trust)
+            standing = self._standings.get(agent, place_in(session), config.budget.initial_trust)
             budget.trust(standing, budget.TRUST.message)
             for holder in (standing, *self._standings.spawned(agent)):
                 holder.seen = Seen(since=now)
@@ -228,7 +228,7 @@ class Autonomy:
         return self._of(call, config)
 
     def _of(self, call: Call, config: Config) -> Standing:
-        return self._standings.of(call.agent, place_of(call), config.budget.initial_trust)
+        return self._standings.get(call.agent, place_of(call), config.budget.initial_trust)
 
     def _seen(self, reading: CallReading, earlier: Judgement, config: Config) -> tuple[Standing, drift.DriftStep]:
         """Who does what. Kept from `judge` to `let_through`, which are told of the same judgement."""

@@ -11,4 +11,4 @@ def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     if given.autonomy is None or earlier.decision != "allow" or earlier.free:
         return None
     asks = given.autonomy.judge(given.reading, earlier, given.config)
-    return judgement.of(asks) if asks else None
+    return judgement.wrap(asks) if asks else None

@@ -211,7 +211,7 @@ class RunContexts:
         self.secrets = KnownSecrets()
         """What must not leave again of what tools brought."""
 
-    def of(self, run: str, session: str = "") -> RunContext | None:
+    def get(self, run: str, session: str = "") -> RunContext | None:
         """What a run has heard, and what was said in its session; None where that is nothing."""
         context, others = self._runs.get(run), self._others.get(session, b"")
         if context is None:

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import call_texts
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect
-from toolguard_engine.host.tool_names import words
+from toolguard_engine.host.tool_names import split
 from toolguard_engine.layers.provenance import orders
 from toolguard_engine.layers.provenance.context import Destination, RunContext, Way, normal
 from toolguard_engine.model.call import Call
@@ -47,29 +47,29 @@ _MAX_PIECES = 40
 _MAX_LINES = 3
 _MIN_PAYLOAD, _MIN_COMMAND, _MIN_NAME, _MIN_VALUE, _MIN_BLOB = 24, 10, 5, 24, 40
 
-_SENDS = words("send http copy-out tunnel connect remote-shell exfiltrate message")
-_PATHS = words("delete empty moved-away device-write permissions owner encrypt")
-_STATEMENTS = words("sql nosql run-text")
-_WRITTEN = words("startup credentials system root device home")
-_HARMLESS = words("artefact temp null")
-_SENDING = words("send publish pay")
-_SKIP = words("local api")
+_SENDS = split("send http copy-out tunnel connect remote-shell exfiltrate message")
+_PATHS = split("delete empty moved-away device-write permissions owner encrypt")
+_STATEMENTS = split("sql nosql run-text")
+_WRITTEN = split("startup credentials system root device home")
+_HARMLESS = split("artefact temp null")
+_SENDING = split("send publish pay")
+_SKIP = split("local api")
 """What goes to this machine, and to an interface that the user is logged in to by name."""
 
-_TASKED = words("spawn schedule")
+_TASKED = split("spawn schedule")
 """What another run is told to do; that run has not heard where it came from."""
 
 _INTERESTING = _SENDS | _PATHS | _STATEMENTS | _TASKED | {"write", "fetch", "mcp", "act"}
-_TARGETS = words(
+_TARGETS = split(
     "target targets to cc bcc recipient recipients channelId userId conversation address sessionKey email phone url webhook "
     "account iban wallet host"
 )
-_ANSWERS = words("replyTo reply_to thread_id threadId in_reply_to inReplyTo message_id messageId")
+_ANSWERS = split("replyTo reply_to thread_id threadId in_reply_to inReplyTo message_id messageId")
 """What makes a message an answer: the conversation is the one that was read."""
 
-_BODIES = words("message text content body caption html subject comment description data value query task input")
-_TASKS = words("prompt instructions systemEvent agentTurn")
-_COMMON = words(
+_BODIES = split("message text content body caption html subject comment description data value query task input")
+_TASKS = split("prompt instructions systemEvent agentTurn")
+_COMMON = split(
     "github.com api.github.com gitlab.com bitbucket.org pypi.org npmjs.com registry.npmjs.org google.com www.google.com "
     "googleapis.com wikipedia.org en.wikipedia.org stackoverflow.com youtube.com x.com twitter.com linkedin.com reddit.com "
     "discord.com slack.com"

@@ -88,7 +88,7 @@ def _origin(reading: CallReading, effect: Effect, name: str, context: RunContext
         if "fetched" in effect.flags or run.name in _FETCHERS or not _FETCHERS.isdisjoint(before):
             return "an address that it fetches"
         for word in run.argv[1:20] if effect.flags & {"copied", "linked"} or effect.kind in ("move", "link") else ():
-            record = reading.made.of(normal(word, reading.command_where, run.cwd))
+            record = reading.made.recall(normal(word, reading.command_where, run.cwd))
             if record is not None and record.origin == "outside":
                 return record.source or "a file that was fetched"
     if context is None or not (context.outside or context.others):

@@ -74,7 +74,7 @@ class _Found(NamedTuple):
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     """Blocks a call that repeats without progress; the second time in a run it also sets `run.stop`."""
     verdict = _verdict(given.call, given.run, given.config) if given.run else None
-    return judgement.of(verdict, ends=True, free=True) if verdict else None
+    return judgement.wrap(verdict, ends=True, free=True) if verdict else None
 
 
 def _verdict(call: Call, run: Run, config: Config) -> Verdict | None:
@@ -85,7 +85,7 @@ def _verdict(call: Call, run: Run, config: Config) -> Verdict | None:
     if found is None:
         return None
     finding = found.detector.found(call, found.calls)
-    criticals = run.counters.of(BlockCounters).criticals
+    criticals = run.counters.get(BlockCounters).criticals
     if criticals.again(call.request) and criticals.count > 1:
         run.stop = Stop(found.detector.CODE, loop_notes.ends(finding))
     text = run.stop.text if run.stop else loop_notes.blocked(call, finding)
@@ -123,7 +123,7 @@ def wanted(call: Call, run: Run, config: Config) -> Wanted:
     settings = config.loop_detection
     if settings.enabled is False or not _may_be_due(run, settings):
         return "tell"
-    return "tell" if exemptions.of(call, config) else "ask"
+    return "tell" if exemptions.exempt(call, config) else "ask"
 
 
 COUNTERS: tuple[type[LoopCounters], ...] = (
@@ -135,7 +135,7 @@ COUNTERS: tuple[type[LoopCounters], ...] = (
 def _may_be_due(run: Run, settings: LoopDetection) -> bool:
     past, counters = run.past, run.counters
     for kind in COUNTERS:  # a generator takes twice as long
-        if counters.of(kind).may_be_due(settings):
+        if counters.get(kind).may_be_due(settings):
             return True
     if settings.enabled is not True:
         return past.stale + IN_FLIGHT >= settings.warning_threshold
@@ -147,7 +147,7 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config, *, asked:
     not, it goes behind the next result of which one does: calls of one message are all judged before anything came of one.
     """
     found = _on_outcome(call, outcome, run, config)
-    notes = run.counters.of(NoteCounters)
+    notes = run.counters.get(NoteCounters)
     if found.stop:
         notes.untold = ""
     elif not asked:
@@ -163,11 +163,11 @@ def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> React
     settings, past = config.loop_detection, run.past
     if settings.enabled is False or run.stop is not None:
         return NOTHING
-    exempt = exemptions.of(call, config)
+    exempt = exemptions.exempt(call, config)
     if (
         not outcome.failed
-        and (exempt or any(run.counters.of(kind).awaits_news for kind in COUNTERS))
-        and run.counters.of(NewsCounters).is_news(mixed(call_digest(call.tool, call.params), outcome.result))
+        and (exempt or any(run.counters.get(kind).awaits_news for kind in COUNTERS))
+        and run.counters.get(NewsCounters).is_news(mixed(call_digest(call.tool, call.params), outcome.result))
     ):
         _on_news(call, run, exempt=exempt is not None)
     if exempt:
@@ -193,7 +193,7 @@ def _on_news(call: Call, run: Run, *, exempt: bool) -> None:
     """A success that is new. An exempt one counts for nothing, but what it may have changed is progress for what does."""
     reads_only = is_read_only(call.tool, call.params)
     for kind in COUNTERS:
-        run.counters.of(kind).on_news(reads_only=reads_only)
+        run.counters.get(kind).on_news(reads_only=reads_only)
     if exempt and not reads_only:
         run.past.progressed_beside()
 
@@ -262,7 +262,7 @@ def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
         return run.stop
     found = None
     for call in calls:
-        found = None if exemptions.of(call, config) else _stuck(call, past, settings)
+        found = None if exemptions.exempt(call, config) else _stuck(call, past, settings)
         if found is None:
             return None
     if found:
@@ -275,7 +275,7 @@ def on_veto(call: Call, run: Run, config: Config) -> Reaction:
     settings, past = config.loop_detection, run.past
     if settings.enabled is not True or run.stop is not None or config.active_mode == "disabled":
         return NOTHING
-    if exemptions.of(call, config):
+    if exemptions.exempt(call, config):
         return NOTHING
     key, family = digests(call.tool, call.params)
     at = past.newest(key, family)

@@ -39,7 +39,7 @@ class CompactionCounters(LoopCounters):
 
 def arm(run: Run, settings: LoopDetection) -> int:
     """Returns for how many calls the detector is armed."""
-    counted = run.counters.of(CompactionCounters)
+    counted = run.counters.get(CompactionCounters)
     counted.armed = max(2, settings.post_compaction_guard.window_size)
     counted.watched = counted.watched_call = counted.watched_request = counted.watched_calls = 0
     return counted.armed
@@ -50,7 +50,7 @@ def watch(call: Call, outcome: Outcome, run: Run) -> Reaction:
 
     The gateway has a guard like this: where it is first, the last result is cut off, and only the audit log is told.
     """
-    counted = run.counters.of(CompactionCounters)
+    counted = run.counters.get(CompactionCounters)
     if not counted.armed:
         return NOTHING
     key = exact_digest(call.tool, call.params)

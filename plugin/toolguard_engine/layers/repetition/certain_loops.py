@@ -69,7 +69,7 @@ class CertainLoopCounters(LoopCounters):
 
 def on_outcome(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
     """Counts this call, or starts again with it."""
-    past, counted, params = run.past, run.counters.of(CertainLoopCounters), _without_padding(call.params)
+    past, counted, params = run.past, run.counters.get(CertainLoopCounters), _without_padding(call.params)
     writes = _replaces_file(call)
     if outcome.failed or not (writes or _only_reads(call.tool, params)):
         past.progressed_beside()
@@ -100,7 +100,7 @@ def beside(call: Call, past: Past) -> None:
 
 def _due(call: Call, run: Run, settings: LoopDetection) -> Reaction:
     """The note, and as many calls later as the thresholds are apart the end. What was returned first counts as well."""
-    past, counted, warning = run.past, run.counters.of(CertainLoopCounters), settings.warning_threshold
+    past, counted, warning = run.past, run.counters.get(CertainLoopCounters), settings.warning_threshold
     different = len(set(past.series[past.spent :][-past.stale :]))
     count, grace = past.stale + different, max(1, settings.global_circuit_breaker_threshold - warning)
     if counted.noted_at and count >= counted.noted_at + grace:

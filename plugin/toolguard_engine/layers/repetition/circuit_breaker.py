@@ -23,7 +23,7 @@ class BreakerCounters(LoopCounters):
 
 def note_given(run: Run, request: int) -> None:
     """A note got to the model in this request."""
-    run.counters.of(BreakerCounters).stale_reported = request
+    run.counters.get(BreakerCounters).stale_reported = request
 
 
 def warns_at(settings: LoopDetection) -> int:
@@ -47,8 +47,8 @@ def _due(call: Call, run: Run, settings: LoopDetection) -> Reaction:
         note_given(run, call.request)
         reason = loop_notes.stale(call, past.stale)
         return Reaction(CODE, loop_notes.nothing_new(call, past.stale, last), reason=reason)
-    reported = run.counters.of(BreakerCounters).stale_reported
-    untold = run.counters.of(NoteCounters).untold
+    reported = run.counters.get(BreakerCounters).stale_reported
+    untold = run.counters.get(NoteCounters).untold
     if past.stale < last or untold or (warns_at(settings) and call.request and call.request == reported):
         return NOTHING
     return end(run, CODE, loop_notes.stale(call, past.stale))

@@ -13,7 +13,7 @@ CODE = "loop.host"
 
 
 def on_veto(call: Call, run: Run) -> Reaction:
-    criticals = run.counters.of(BlockCounters).criticals
+    criticals = run.counters.get(BlockCounters).criticals
     if not criticals.again(call.request):
         return NOTHING
     text = loop_notes.vetoed(call)

@@ -60,7 +60,7 @@ def on_failure(call: Call, family: int, outcome: Outcome, run: Run, settings: Id
     """`counts` is asked first."""
     if not (settings.warn or settings.stop):
         return NOTHING
-    counted = run.counters.of(ErrorCounters)
+    counted = run.counters.get(ErrorCounters)
     count = count_again(counted.errors, mixed(family, outcome.result), call.request)
     if outcome.names:
         kind = kind_digest(call.tool, call.params)

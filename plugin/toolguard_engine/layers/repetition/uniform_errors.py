@@ -64,7 +64,7 @@ def on_failure(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) 
     """Counts a failure for which `counts` is true."""
     if not is_on(settings):
         return NOTHING
-    counted, this = run.counters.of(UniformErrorCounters), call_digest(call.tool, call.params)
+    counted, this = run.counters.get(UniformErrorCounters), call_digest(call.tool, call.params)
     if this == counted.uniform_call:
         return NOTHING
     counted.uniform_call = this

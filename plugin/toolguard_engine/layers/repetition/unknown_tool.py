@@ -27,7 +27,7 @@ class MissingToolCounters(LoopCounters):
 
 
 def on_miss(call: Call, run: Run, settings: LoopDetection) -> Stop | None:
-    missing, name = run.counters.of(MissingToolCounters).missing, correction.name(tool_name(call.tool))
+    missing, name = run.counters.get(MissingToolCounters).missing, correction.name(tool_name(call.tool))
     known = missing.pop(name, None) or Count()
     known.again(call.request)
     missing[name] = known  # at the end: the ones that were not called for long are dropped first

@@ -220,5 +220,5 @@ def _typed(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
 
 def _keys(argv: tuple[str, ...]) -> str:
     at = next(at for at, word in enumerate(argv) if word in _SENDS)
-    typed = option_parser.words("tmux", (argv[0], *argv[at:])).texts
+    typed = option_parser.read_words("tmux", (argv[0], *argv[at:])).texts
     return "".join(_KEYS.get(word.lower(), word) for word in typed)

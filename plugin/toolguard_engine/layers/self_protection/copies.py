@@ -98,7 +98,7 @@ def _given_to_container(run: ProgramRun) -> Iterator[Source]:
 
 def _by_module(started: tuple[str, ...], end: int) -> Iterator[Source]:
     """What a Python module packs (`-m zipfile -c x.zip ~`) or serves. `end`: the number of words of the whole command."""
-    words = option_parser.words(started[0], started)
+    words = option_parser.read_words(started[0], started)
     if started[0] == _SERVER:
         yield 0, words.one("folder") or ".", ""
     elif started[0] in _MODULES:

@@ -225,7 +225,7 @@ def _about(code: SearchedCode, program: str, scene: CommandScene) -> str:
     kept = scene.protected.kept
     if "key" in places or any(token in code for token in kept[:1]) or _takes_token(code, places, scene):
         return KEY
-    if (program in SEDS and sed_prints(option_parser.words(program, (program, *code.text.split("\n"))))) or (
+    if (program in SEDS and sed_prints(option_parser.read_words(program, (program, *code.text.split("\n"))))) or (
         program in AWKS and awk_prints(code.text)
     ):
         return ""

@@ -322,7 +322,7 @@ def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
     if run.name in sqlite_shell.NAMES:
         return sqlite_shell.only_reads(run.words)
     if run.argv[1:3] == ("-m", "json.tool") and is_interpreter(run.name):
-        return len(option_parser.words("json.tool", run.argv[2:]).texts) == 1
+        return len(option_parser.read_words("json.tool", run.argv[2:]).texts) == 1
     if run.name in AWKS:
         return awk_prints("\n".join(run.argv[1:]))
     if run.name not in READERS or (run.name in _COPY_TO and len(run.words.texts) > 1):

@@ -38,7 +38,7 @@ class ValuesByDigest(Generic[T]):
         values = {digest: self._decoded(raw) for digest, raw in (self._read() or {}).items()}
         return {digest: value for digest, value in values.items() if value is not None}
 
-    def of(self, digest: str) -> T | None:
+    def get(self, digest: str) -> T | None:
         """None also for one that cannot be understood."""
         raw = (self._read() or {}).get(digest)
         return None if raw is None else self._decoded(raw)

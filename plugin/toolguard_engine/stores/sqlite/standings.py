@@ -140,7 +140,7 @@ class FileStandings:
                 connection.execute(_FORGET, (oldest,))
                 self._drop(connection)
                 version, rows = _version(connection), list(_read(connection.execute(_KNOWN, (oldest, MAX_STANDINGS))))
-            known = [_Known.of(standing, revision, version, raw) for standing, revision, raw in reversed(rows)]
+            known = [_Known.make(standing, revision, version, raw) for standing, revision, raw in reversed(rows)]
             self._remember(known)
             if patient:
                 _compact(connection)
@@ -200,7 +200,7 @@ class FileStandings:
                 return None
             else:
                 now = merged(ours, known.base if known else Base.fresh(ours), theirs)
-            self._remember([_Known.of(now, revision, version, raw, theirs)])
+            self._remember([_Known.make(now, revision, version, raw, theirs)])
             return now
 
     def save(self, changed: dict[Key, Standing], *, durable: bool = False) -> list[Standing]:
@@ -236,12 +236,12 @@ class FileStandings:
         if epoch > ours.epoch or (revision and (known is None or known.revision != revision)):
             theirs, revision, raw = next(_read(connection.execute(_ONE, (oldest, *ours.key))))
             if epoch > ours.epoch:
-                return theirs, _Known.of(theirs, revision, version, raw)
+                return theirs, _Known.make(theirs, revision, version, raw)
             if epoch == ours.epoch:
                 ours = merged(ours, known.base if known else Base.fresh(ours), theirs)
         row = _row(ours, revision + 1, raw)
         connection.execute(_SAVE, row)
-        return ours, _Known.of(ours, revision + 1, version, raw and row[-1])
+        return ours, _Known.make(ours, revision + 1, version, raw and row[-1])
 
     def _remember(self, entries: list[_Known]) -> None:
         for known in entries:
@@ -351,8 +351,8 @@ class _Known(NamedTuple):
     raw: bytes
 
     @classmethod
-    def of(cls, standing: Standing, revision: int, version: int, raw: bytes, stored: Standing | None = None) -> _Known:
-        return cls(weakref.ref(standing), revision, version, Base.of(stored or standing), raw)
+    def make(cls, standing: Standing, revision: int, version: int, raw: bytes, stored: Standing | None = None) -> _Known:
+        return cls(weakref.ref(standing), revision, version, Base.copy(stored or standing), raw)
 
 
 class _NotOurs(Exception):  # noqa: N818 - an answer

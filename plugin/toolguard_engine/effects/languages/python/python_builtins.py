@@ -31,11 +31,11 @@ _HIGHEST_UNIT, _BYTE, _HUGE = 0x10FFFF, 256, 1 << 32
 
 
 def _variable(_: PythonCalling, given: Arguments) -> Value:
-    return environment(given.text(0, "key"), given.at(1, "default"))
+    return environment(given.text(0, "key"), given.get(1, "default"))
 
 
 def _text_of(_: PythonCalling, given: Arguments) -> Value:
-    value = given.at(0)
+    value = given.get(0)
     return "" if value is None else either([sourced(piece, sources(value)) for piece in texts(value)])
 
 
@@ -48,11 +48,11 @@ def _fold(fold: Callable[[Value], Value]) -> Act:
 
 
 def _decoder(form: str) -> Act:
-    return lambda _, given: folding.decoded(form, given.at(0, "s", "data"))
+    return lambda _, given: folding.decoded(form, given.get(0, "s", "data"))
 
 
 def _codec(_: PythonCalling, given: Arguments) -> Value:
-    return folding.decoded_by(given.text(1, "encoding"), given.at(0, "obj"))
+    return folding.decoded_by(given.text(1, "encoding"), given.get(0, "obj"))
 
 
 def _path(_: PythonCalling, given: Arguments) -> Value:
@@ -60,13 +60,13 @@ def _path(_: PythonCalling, given: Arguments) -> Value:
 
 
 def _split_end(_: PythonCalling, given: Arguments) -> Value:
-    value = given.at(0, "p")
+    value = given.get(0, "p")
     return (folding.each_choice(folding.without_suffix, value), folding.each_choice(folding.suffix, value))
 
 
 def _expanded(_: PythonCalling, given: Arguments) -> Value:
     return either(
-        [sourced(_VARIABLE.sub(_filled, piece), sources(given.at(0))) for piece in given.texts(0, "path")] or [NOTHING]
+        [sourced(_VARIABLE.sub(_filled, piece), sources(given.get(0))) for piece in given.texts(0, "path")] or [NOTHING]
     )
 
 
@@ -78,19 +78,19 @@ def _filled(match: re.Match[str]) -> str:
 
 
 def _json(code: PythonCalling, given: Arguments) -> Value:
-    made = folding.as_json(given.at(0, "obj"))
+    made = folding.as_json(given.get(0, "obj"))
     code.spend(len(made) // 100 if isinstance(made, str) else 1)
     return made
 
 
 def _chr(_: PythonCalling, given: Arguments) -> Value:
-    value = given.at(0)
+    value = given.get(0)
     known = isinstance(value, int) and 0 < value <= _HIGHEST_UNIT
     return sourced(chr(value), (DECODED,)) if known else Unknown(sources=(*sources(value), DECODED))
 
 
 def _bytes(code: PythonCalling, given: Arguments) -> Value:
-    value = given.at(0)
+    value = given.get(0)
     if isinstance(value, int):
         if value > _HUGE:
             code.add(deeds.other("load", "uses up all memory"))
@@ -111,11 +111,11 @@ def _zipped(_: PythonCalling, given: Arguments) -> Value:
 
 
 def _numbered(_: PythonCalling, given: Arguments) -> Value:
-    return list(enumerate(items(given.at(0)) or [given.at(0)]))
+    return list(enumerate(items(given.get(0)) or [given.get(0)]))
 
 
 def _reversed(_: PythonCalling, given: Arguments) -> Value:
-    value = given.at(0)
+    value = given.get(0)
     return value[::-1] if isinstance(value, list | tuple | str) else value
 
 

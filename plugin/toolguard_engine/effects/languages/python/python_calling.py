@@ -44,19 +44,19 @@ class Arguments(msgspec.Struct):
     args: list[Value] = []
     named: dict[str, Value] = {}
 
-    def at(self, position: int, *names: str) -> Value:
+    def get(self, position: int, *names: str) -> Value:
         """An argument by its position or one of its names; None if it is absent."""
         if 0 <= position < len(self.args):
             return self.args[position]
         return next((self.named[name] for name in names if name in self.named), None)
 
     def texts(self, position: int, *names: str) -> list[str]:
-        value = self.at(position, *names)
+        value = self.get(position, *names)
         return [] if value is None else texts(value)
 
     def text(self, position: int, *names: str) -> str:
         """The argument as text; empty if it is absent."""
-        value = self.at(position, *names)
+        value = self.get(position, *names)
         return "" if value is None else text(value)
 
     @property

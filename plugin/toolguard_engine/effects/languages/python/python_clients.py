@@ -78,7 +78,7 @@ def _described(code: PythonCalling, given: Arguments) -> Value:
 
 
 def _host_path(code: PythonCalling, given: Arguments) -> Value:
-    return _created(code, Arguments([{"hostPath": {"path": given.at(0, "path")}}]))
+    return _created(code, Arguments([{"hostPath": {"path": given.get(0, "path")}}]))
 
 
 def _bound(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
@@ -108,7 +108,7 @@ def _container(code: PythonCalling, given: Arguments) -> Value:
         if isinstance(named.get(name), list | tuple):
             argv += [f"{option}={text(value)}" for value in named[name]]
     argv.append(given.text(0, "image") or "image")
-    command = given.at(1, "command")
+    command = given.get(1, "command")
     argv += [text(word) for word in items(command)] if isinstance(command, list | tuple) else text(command or "").split()
     code.add(deeds.run(argv))
     return Unknown(sources=("program:docker",))
@@ -326,7 +326,7 @@ def shown(code: PythonCalling, name: str, given: Arguments) -> None:
 
 def posted(code: PythonCalling, name: str, given: Arguments) -> None:
     """A message to others. A reply goes to the chat of a message, which is an argument of a function."""
-    to = given.at(0, "chat_id", "chat")
+    to = given.get(0, "chat_id", "chat")
     to = (to.kind[-MAX_NAME:] or "chat") if isinstance(to, Unknown) else ""
     code.add(*(deeds.method(message, "publish") for message in messages(f"{name[-MAX_NAME:]}({to}")))
 

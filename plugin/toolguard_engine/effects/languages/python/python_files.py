@@ -38,7 +38,7 @@ def _on_two(make: Callable[[str, str], Deed]) -> Act:
     def act(code: PythonCalling, given: Arguments) -> Value:
         targets = given.texts(1, "dst", "target") or [UNKNOWN]
         code.add(*(make(source, target) for source in given.texts(0, "src", "path") for target in targets))
-        return given.at(1, "dst", "target")
+        return given.get(1, "dst", "target")
 
     return act
 
@@ -59,9 +59,9 @@ def open_file(code: PythonCalling, path: Value, mode: str) -> Value:
 
 def _dumped(code: PythonCalling, given: Arguments) -> Value:
     """`json.dump(value, file)`."""
-    handle = given.at(1, "fp")
+    handle = given.get(1, "fp")
     if isinstance(handle, Unknown) and handle.kind == "file":
-        written(code, handle, folding.as_json(given.at(0, "obj")))
+        written(code, handle, folding.as_json(given.get(0, "obj")))
     return NOTHING
 
 
@@ -87,21 +87,21 @@ def written(code: PythonCalling, handle: Unknown, value: Value) -> None:
 
 def _open(code: PythonCalling, given: Arguments) -> Value:
     mode = given.text(1, "mode") or "r"
-    path = given.at(0, "file", "filename", "path")
+    path = given.get(0, "file", "filename", "path")
     return NOTHING if path is None or isinstance(path, int) else open_file(code, path, mode)
 
 
 def _opened_handle(code: PythonCalling, given: Arguments) -> Value:
-    handle = given.at(0, "fd")
+    handle = given.get(0, "fd")
     is_known = isinstance(handle, Unknown) and handle.kind == "handle"
     return open_file(code, handle.text, given.text(1, "mode") or "r") if is_known else NOTHING
 
 
 def _os_open(code: PythonCalling, given: Arguments) -> Value:
-    flags = given.at(1, "flags")
+    flags = given.get(1, "flags")
     bits = flags if isinstance(flags, int) else 0
     mode = "w" if bits & _TRUNCATES else "a" if bits & _WRITES else "r"
-    return open_file(code, given.at(0, "path"), mode)
+    return open_file(code, given.get(0, "path"), mode)
 
 
 _WRITES, _TRUNCATES = 1 | 2, 0o1000
@@ -110,7 +110,7 @@ _OPEN_FLAGS = {"O_RDONLY": 0, "O_WRONLY": 1, "O_RDWR": 2, "O_CREAT": 0o100, "O_T
 
 def _truncate(code: PythonCalling, given: Arguments) -> Value:
     for path in given.texts(0, "path"):
-        code.add(deeds.write(path) if given.at(1, "length") else deeds.empty(path))
+        code.add(deeds.write(path) if given.get(1, "length") else deeds.empty(path))
     return NOTHING
 
 
@@ -120,7 +120,7 @@ def mode_text(value: Value) -> str:
 
 def _chmod(code: PythonCalling, given: Arguments) -> Value:
     for path in given.texts(0, "path"):
-        code.add(deeds.permit(path, mode_text(given.at(1, "mode"))))
+        code.add(deeds.permit(path, mode_text(given.get(1, "mode"))))
     return NOTHING
 
 
@@ -158,7 +158,7 @@ def _glob(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - tab
 def _read_files(code: PythonCalling, given: Arguments) -> Value:
     """Reads a file by its path: `pandas.read_csv`, `numpy.load`."""
     code.add(*(deeds.read(path) for path in given.texts(0, "filepath_or_buffer", "path") if path != UNKNOWN))
-    return Unknown("data", tuple(f"file:{path}" for path in given.texts(0) if path != UNKNOWN) + sources(given.at(0)))
+    return Unknown("data", tuple(f"file:{path}" for path in given.texts(0) if path != UNKNOWN) + sources(given.get(0)))
 
 
 def _database(code: PythonCalling, given: Arguments) -> Value:

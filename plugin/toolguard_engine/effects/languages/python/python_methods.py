@@ -71,13 +71,13 @@ def _deleted(code: PythonCalling, path: str, given: Arguments) -> Value:  # noqa
 
 def _renamed(code: PythonCalling, path: str, given: Arguments) -> Value:
     code.add(*(deeds.move(path, target) for target in given.texts(0, "target")))
-    return given.at(0, "target")
+    return given.get(0, "target")
 
 
 def _content_written(code: PythonCalling, path: str, given: Arguments) -> Value:
     handle = open_file(code, path, "w")
     if isinstance(handle, Unknown):
-        written(code, handle, given.at(0, "data"))
+        written(code, handle, given.get(0, "data"))
     return NOTHING
 
 
@@ -93,7 +93,7 @@ def _read(code: PythonCalling, handle: Value) -> Value:
 
 
 def _permitted(code: PythonCalling, path: str, given: Arguments) -> Value:
-    code.add(deeds.permit(path, mode_text(given.at(0, "mode"))))
+    code.add(deeds.permit(path, mode_text(given.get(0, "mode"))))
     return NOTHING
 
 
@@ -117,7 +117,7 @@ _PATH_METHODS: dict[str, Callable[[PythonCalling, str, Arguments], Value]] = {
     "rglob": lambda _, path, given: [folding.path_join([path, "**", piece]) for piece in given.texts(0, "pattern")],
     "walk": lambda _, path, __: [(folding.path_join([path, "**"]), ["*"], ["*"])],
     "joinpath": lambda _, path, given: folding.path_join([path, *given.args]),
-    "with_name": lambda _, path, given: folding.with_name(path, given.at(0)),
+    "with_name": lambda _, path, given: folding.with_name(path, given.get(0)),
     "with_suffix": lambda _, path, given: folding.with_name(path, f"{folding.stem(path)}{given.text(0)}"),
     "exists": lambda _, __, ___: NOTHING, "is_file": lambda _, __, ___: NOTHING, "is_dir": lambda _, __, ___: NOTHING,
     "stat": lambda _, __, ___: NOTHING,
@@ -129,7 +129,7 @@ _PATH_METHODS: dict[str, Callable[[PythonCalling, str, Arguments], Value]] = {
 
 def _on_list(code: PythonCalling, value: list[Value] | tuple[Value, ...], name: str, given: Arguments) -> Value:
     if isinstance(value, list) and name in ("append", "add", "insert", "extend", "update"):
-        more = items(given.at(0)) if name in ("extend", "update") else given.args[-1:]
+        more = items(given.get(0)) if name in ("extend", "update") else given.args[-1:]
         value += more[: max(MAX_ITEMS - len(value), 0)]
         if code.repeats:
             code.add(deeds.other("load", "uses up all memory"))
@@ -141,10 +141,10 @@ def _on_list(code: PythonCalling, value: list[Value] | tuple[Value, ...], name: 
 
 def _on_dict(code: PythonCalling, value: dict[Value, Value], name: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     if name in ("get", "pop", "setdefault"):
-        key = given.at(0)
-        return folding.item(value, key) if isinstance(key, str | int) and key in value else given.at(1)
-    if name == "update" and isinstance(given.at(0), dict):
-        value.update(given.at(0))
+        key = given.get(0)
+        return folding.item(value, key) if isinstance(key, str | int) and key in value else given.get(1)
+    if name == "update" and isinstance(given.get(0), dict):
+        value.update(given.get(0))
     results = {"items": list(value.items()), "values": list(value.values()), "keys": list(value), "copy": dict(value)}
     return results.get(name, Unknown(sources=sources(value)))
 
@@ -154,8 +154,8 @@ def _on_dict(code: PythonCalling, value: dict[Value, Value], name: str, given: A
 
 def _on_file(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     if name in ("write", "writelines"):
-        written(code, value, given.at(0))
-    elif name == "truncate" and not given.at(0):
+        written(code, value, given.get(0))
+    elif name == "truncate" and not given.get(0):
         code.add(deeds.empty(value.text))
     elif name in ("read", "readline", "readlines", "__iter__"):
         return _read(code, value)
@@ -168,20 +168,20 @@ def _on_file(code: PythonCalling, value: Unknown, name: str, given: Arguments) -
 
 def _on_environment(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     if name in ("get", "__getitem__", "pop", "setdefault"):
-        return environment(given.text(0), given.at(1))
+        return environment(given.text(0), given.get(1))
     if name in ("__setitem__", "update"):
-        pairs = given.at(0).items() if isinstance(given.at(0), dict) else [(given.at(0), given.at(1))]
+        pairs = given.get(0).items() if isinstance(given.get(0), dict) else [(given.get(0), given.get(1))]
         code.add(*(deeds.run(("export", f"{text(key)}={text(part)}")) for key, part in pairs if is_known(key)))
     return Unknown(sources=value.sources)
 
 
 def _on_variables(code: PythonCalling, _: Unknown, name: str, given: Arguments) -> Value:
-    return code.lookup(given.text(0)) if name in ("__getitem__", "get") and is_known(given.at(0)) else None
+    return code.lookup(given.text(0)) if name in ("__getitem__", "get") and is_known(given.get(0)) else None
 
 
 def _on_process(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     """A method of a process, which may get text as its standard input."""
-    handed = given.at(0, "input")
+    handed = given.get(0, "input")
     if name in ("communicate", ".stdin.write") and is_known(handed):
         code.add(deeds.run(shlex.split(value.text) if "'" in value.text else value.text.split(), feed(handed)))
     return (Unknown(sources=value.sources), NOTHING) if name == "communicate" else None
@@ -272,7 +272,7 @@ class PythonLibraries:
             return _on_dict(code, value, name, given) if name[:1] != "." else NOTHING
         if isinstance(value, Library):
             key = given.text(0)
-            if name != "__getitem__" or not is_known(given.at(0)):
+            if name != "__getitem__" or not is_known(given.get(0)):
                 return None
             return Library(key) if value.name in _ALL else code.member(Library(value.name.removesuffix(".__dict__")), key)
         return self._on_unknown(code, value, name, given) if isinstance(value, Unknown) else None
@@ -324,7 +324,7 @@ class PythonLibraries:
         node = code.state["node"]
         if _SQL.fullmatch(last):
             code.add(*(deeds.sql_text(piece) for piece in given.texts(0, "sql", "query") if " " in piece))
-        elif _SAVES.fullmatch(last) and isinstance(given.at(0, "path", "fname", "path_or_buf"), str):
+        elif _SAVES.fullmatch(last) and isinstance(given.get(0, "path", "fname", "path_or_buf"), str):
             for path in given.texts(0, "path", "fname", "path_or_buf"):
                 code.add(deeds.write(path, feed(Unknown(sources=sources(*given.all)))))
         elif _SENDS.fullmatch(last):

@@ -103,12 +103,12 @@ def _printed(line: str) -> tuple[str, ...]:
 
 
 def _system(code: PythonCalling, given: Arguments) -> Value:
-    value = given.at(0, "command", "cmd")
+    value = given.get(0, "command", "cmd")
     return NOTHING if value is None else started(code, value, given, by_shell=True)
 
 
 def _subprocess(code: PythonCalling, given: Arguments) -> Value:
-    value, shell = given.at(0, "args"), given.named.get("shell")
+    value, shell = given.get(0, "args"), given.named.get("shell")
     return NOTHING if value is None else started(code, value, given, by_shell=shell is not None and shell is not False)
 
 
@@ -137,21 +137,21 @@ def _fork(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - tab
 
 
 def _kill(code: PythonCalling, given: Arguments) -> Value:
-    signal = given.at(1, "sig", "signal")
+    signal = given.get(1, "sig", "signal")
     code.add(deeds.stop(given.text(0, "pid") or UNKNOWN, str(signal) if isinstance(signal, int) else "TERM"))
     return NOTHING
 
 
 def _process(code: PythonCalling, given: Arguments) -> Value:
     """A thread or process that runs a function."""
-    target = given.at(1, "target")
+    target = given.get(1, "target")
     if code.endless:
         code.add(deeds.other("load", _ENDLESS))
-    return code.apply(target, Arguments(items(given.at(3, "args")))) if target is not None else NOTHING
+    return code.apply(target, Arguments(items(given.get(3, "args")))) if target is not None else NOTHING
 
 
 def _execute(code: PythonCalling, given: Arguments) -> Value:
-    value = given.at(0, "source")
+    value = given.get(0, "source")
     if value is None:
         return NOTHING
     hidden(code, value)
@@ -178,19 +178,19 @@ def _load_code(code: PythonCalling, given: Arguments) -> Value:
 
 
 def _imported(code: PythonCalling, given: Arguments) -> Value:
-    name = given.at(0, "name")
+    name = given.get(0, "name")
     return Library(text(name)) if _names_known(code, name) else NOTHING
 
 
 def _imported_top(code: PythonCalling, given: Arguments) -> Value:
     """`__import__("a.b")` is `a`."""
-    name = given.at(0, "name")
+    name = given.get(0, "name")
     return Library(text(name).partition(".")[0]) if _names_known(code, name) else NOTHING
 
 
 def _attribute(code: PythonCalling, given: Arguments) -> Value:
-    name = given.at(1)
-    return code.member(given.at(0), text(name)) if _names_known(code, name) else NOTHING
+    name = given.get(1)
+    return code.member(given.get(0), text(name)) if _names_known(code, name) else NOTHING
 
 
 def _names_known(code: PythonCalling, name: Value) -> bool:
@@ -266,7 +266,7 @@ def _applied(code: PythonCalling, given: Arguments) -> Value:
 
 def _applied_document(code: PythonCalling, given: Arguments) -> Value:
     """`kubernetes.utils.create_from_dict(client, document)`."""
-    document = given.at(1, "data")
+    document = given.get(1, "data")
     written = document if isinstance(document, str) else str(document)[:MAX_LINE] if isinstance(document, dict) else NOTHING
     code.add(deeds.run(("kubectl", "apply", "-f", "-"), feed(written)))
     return NOTHING
@@ -274,7 +274,7 @@ def _applied_document(code: PythonCalling, given: Arguments) -> Value:
 
 def _parsed(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """A document, of which only the text is known."""
-    return given.at(0, "stream")
+    return given.get(0, "stream")
 
 
 def _scheduled(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
@@ -295,7 +295,7 @@ _AT_LOGIN = lazy_re.compile(r"(?i)\\CurrentVersion\\(?:Run|Policies\\Explorer\\R
 
 def _split(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     try:
-        return [sourced(word, sources(given.at(0))) for word in shlex.split(given.text(0, "s")[:MAX_LINE])]
+        return [sourced(word, sources(given.get(0))) for word in shlex.split(given.text(0, "s")[:MAX_LINE])]
     except ValueError:
         return NOTHING
 

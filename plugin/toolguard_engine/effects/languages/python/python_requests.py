@@ -41,10 +41,10 @@ def _unverified(given: Arguments) -> Sequence[str]:
 def sent(code: PythonCalling, method: str, given: Arguments, at: int = 0) -> Value:
     """One HTTP request."""
     bodies = [given.named[name] for name in _BODIES if given.named.get(name) is not None]
-    if method not in _QUESTIONS and given.at(at + 1) is not None:
-        bodies.append(given.at(at + 1))
+    if method not in _QUESTIONS and given.get(at + 1) is not None:
+        bodies.append(given.get(at + 1))
     headers = data_headers(given.named.get("headers"))
-    for value in choices(given.at(at, "url", "fullurl")):
+    for value in choices(given.get(at, "url", "fullurl")):
         url = address(value)
         if code.repeats and url and "local" not in web_targets.target(url).flags:
             code.add(deeds.other("load", "sends requests to another machine endlessly"))
@@ -68,7 +68,7 @@ def _asked(code: PythonCalling, given: Arguments) -> Value:
 
 def _opened(code: PythonCalling, given: Arguments) -> Value:
     """`urlopen(url, data)`, also with a `Request`."""
-    request = given.at(0, "url")
+    request = given.get(0, "url")
     if isinstance(request, Unknown) and request.kind == "urllib.request.Request":
         code.add(
             deeds.send(request.text, request.mode, feed(Unknown(sources=request.sources)))
@@ -76,15 +76,15 @@ def _opened(code: PythonCalling, given: Arguments) -> Value:
             code.add(deeds.request(request.text, "GET", feed(Unknown(sources=request.sources))))
         )
         return RESPONSE
-    data = given.at(1, "data")
+    data = given.get(1, "data")
     return sent(code, "GET" if data is None else "POST", Arguments([request], {} if data is None else {"data": data}))
 
 
 def _request(code: PythonCalling, given: Arguments) -> Value:
-    value, data = given.at(0, "url"), given.at(1, "data")
+    value, data = given.get(0, "url"), given.get(1, "data")
     url = address(value)
     method = given.text(5, "method").upper() or ("GET" if data is None else "POST")
-    own = carried(url, value, data, *data_headers(given.at(2, "headers")))
+    own = carried(url, value, data, *data_headers(given.get(2, "headers")))
     if url and logs_in(*given.all):
         code.add(deeds.log_in(url))
     sources_named = (*(f"program:{name}" for name in own.programs), *(f"file:{path}" for path in own.files))
@@ -93,9 +93,9 @@ def _request(code: PythonCalling, given: Arguments) -> Value:
 
 def _retrieved(code: PythonCalling, given: Arguments) -> Value:
     """A download into a file."""
-    url = address(given.at(0, "url"))
+    url = address(given.get(0, "url"))
     code.add(deeds.request(url))
-    path = given.at(1, "filename", "out")
+    path = given.get(1, "filename", "out")
     if path is not None:
         written(code, open_file(code, path, "w"), RESPONSE) if isinstance(path, str) else None
     return (path, NOTHING) if path is not None else RESPONSE
@@ -108,7 +108,7 @@ _SOCKET = Unknown("socket.socket", (FROM_SOCKET,))
 
 
 def _connected(code: PythonCalling, given: Arguments) -> Value:
-    ends = [text(part) for part in items(given.at(0, "address"))] or [given.text(0, "host"), given.text(1, "port")]
+    ends = [text(part) for part in items(given.get(0, "address"))] or [given.text(0, "host"), given.text(1, "port")]
     code.state["connected"] = ":".join(end.replace(UNKNOWN, "?") for end in ends[:2])
     return _SOCKET
 
@@ -123,14 +123,14 @@ def _web_socket(code: PythonCalling, given: Arguments) -> Value:
 
 def _streams(code: PythonCalling, given: Arguments) -> Value:
     """`asyncio.open_connection`."""
-    _connected(code, Arguments([[given.at(0, "host"), given.at(1, "port")]]))
+    _connected(code, Arguments([[given.get(0, "host"), given.get(1, "port")]]))
     return (Unknown(sources=(FROM_SOCKET,)), Unknown(sources=(FROM_SOCKET,)))
 
 
 def _served(code: PythonCalling, given: Arguments) -> Value:
     """`asyncio.start_server(handler, ...)`."""
     code.state.setdefault("connected", "anyone who connects")
-    return code.apply(given.at(0), Arguments([Unknown(sources=(FROM_SOCKET,))] * 2))
+    return code.apply(given.get(0), Arguments([Unknown(sources=(FROM_SOCKET,))] * 2))
 
 
 def _accepted(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
@@ -155,7 +155,7 @@ def _duplicated(code: PythonCalling, given: Arguments) -> Value:
 
 def _looked_up(code: PythonCalling, given: Arguments) -> Value:
     """A name that is resolved may carry data."""
-    name = given.at(0, "host")
+    name = given.get(0, "host")
     if sources(name):
         code.add(deeds.send(text(name).replace(UNKNOWN, "?"), "", feed(Unknown(sources=sources(name)))))
     return NOTHING
@@ -170,7 +170,7 @@ _LOCAL_MAILER = "a mail server for tests"
 
 def _mail_server(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """Mail stays on this machine only if the server of this very object is one for tests on it."""
-    host, port = given.at(0, "host", "hostname"), given.at(1, "port")
+    host, port = given.get(0, "host", "hostname"), given.get(1, "port")
     is_known = isinstance(host, str) and isinstance(port, str | int | None) and not isinstance(port, bool)
     is_local = is_known and web_targets.mail_flags(host, "" if port is None else str(port))
     return Unknown(_LOCAL_MAILER if is_local else "smtplib.SMTP")
@@ -196,7 +196,7 @@ def _mailed_here(code: PythonCalling, given: Arguments) -> Value:
 
 
 def _mail(code: PythonCalling, given: Arguments, *server: str) -> Value:
-    people = items(given.at(1, "to_addrs")) or [given.at(1, "to_addrs")]
+    people = items(given.get(1, "to_addrs")) or [given.get(1, "to_addrs")]
     shown = ", ".join(text(person).replace(UNKNOWN, "?") for person in people if person is not None)
     attached = [*_parts(given.named.get("attachments")), *_parts(given.named.get("contents"))]
     files = (f"file:{path}" for file in attached for path in texts(file) if path[:1] in ("~", "/", "."))
