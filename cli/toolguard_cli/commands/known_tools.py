@@ -199,7 +199,7 @@ def _signing(places: Places, key: str) -> Signing | None:
         return None
     from toolguard_cli.operations import sign_approval  # noqa: PLC0415 - only where answers are signed
 
-    return sign_approval.of(places, config, key)
+    return sign_approval.open_signing(places, config, key)
 
 
 def _row(answer: ToolAnswer) -> tuple[str, ...]:

@@ -42,11 +42,11 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     limits, run = given.config.run_limits, given.run
     if not limits.are_set or run is None:
         return None
-    for unit, used, most in _uses(run.counters.of(RunUse), given.call, limits):
+    for unit, used, most in _uses(run.counters.get(RunUse), given.call, limits):
         if used >= most:
             why = limit_texts.run_reached(unit, most)
             text = limit_texts.blocked(given.config.approval.prefix, why)
-            return judgement.of(Verdict("block", CODE, text, why), ends=True, free=True)
+            return judgement.wrap(Verdict("block", CODE, text, why), ends=True, free=True)
     return None
 
 
@@ -55,7 +55,7 @@ def on_result(call: Call, run: Run, config: Config, reaction: Reaction) -> React
     limits = config.run_limits
     if not limits.are_set or not call.run:
         return reaction
-    use = run.counters.of(RunUse)
+    use = run.counters.get(RunUse)
     use.ran += 1
     use.first = use.first or call.request
     use.began = use.began or call.at
@@ -73,7 +73,7 @@ def may_be_due(call: Call, run: Run, config: Config) -> bool:
     limits = config.run_limits
     if not limits.are_set:
         return False
-    use = run.counters.of(RunUse)
+    use = run.counters.get(RunUse)
     ahead = RunUse(use.ran + SOON, use.first, use.began)
     return not use.near_noted and bool(_near(ahead, call, limits))
 

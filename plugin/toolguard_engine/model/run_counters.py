@@ -1,6 +1,6 @@
 """What detectors count in a run, each for itself.
 
-A detector defines `DetectorCounters` of its own, all of whose members have defaults, and asks `run.counters.of(...)` for
+A detector defines `DetectorCounters` of its own, all of whose members have defaults, and asks `run.counters.get(...)` for
 them. All of them are stored as one table, together with the run's history, so no two have a member of the same name.
 """
 

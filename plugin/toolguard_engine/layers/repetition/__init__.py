@@ -252,7 +252,7 @@ def _is_due(count: int, settings: LoopDetection) -> bool:
 
 def may_end(run: Run, config: Config) -> bool:
     """Whether a message could end this run because of what a detector blocked in it."""
-    return config.loop_detection.enabled is True and run.counters.of(BlockCounters).criticals.count > 0
+    return config.loop_detection.enabled is True and run.counters.get(BlockCounters).criticals.count > 0
 
 
 def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
