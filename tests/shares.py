@@ -26,7 +26,8 @@ WHOLE: tuple[frozenset[str], ...] = tuple(
     for names in (
         """containment_on_gateway judging_on_gateway living_programs_on_gateway typing_on_gateway options_on_gateway""",
         """session_answers_on_gateway usage_on_gateway limits_on_gateway secrets_on_gateway notify_on_gateway
-        config_on_gateway blinding_on_gateway started_files_on_gateway paths_on_gateway""",
+        config_on_gateway blinding_on_gateway started_files_on_gateway paths_on_gateway
+        first_use_on_gateway""",
         """self_approval_ways chat_senders guard_proof_on_gateway claude_cli control_plane_on_gateway agent_tool
         approvals_native fail_mode meaning_on_gateway files_on_gateway round_the_guard_on_gateway""",
     )
