@@ -49,6 +49,43 @@ def test_a_file_that_the_agent_wrote_counts(places: Places) -> None:
     assert played(places, asks("tidy up"), run, came(2, "done")) == [("allow", "allow", False)]
 
 
+def test_a_script_is_not_run_where_its_syntax_is_checked(places: Places) -> None:
+    written = [wants(1, "write", path="/srv/work/x.sh", content="rm -rf ~/photos\n"), came(1, "ok", "write")]
+    checks = ["bash -n x.sh", "sh -n /srv/work/x.sh; ls"]
+    runs = [
+        "bash x.sh", "bash -n +n x.sh", "bash -n -i x.sh", "bash -n -o exec x.sh", "sh -n x.sh && sh x.sh",
+        "BASH_ENV=x.sh bash -n y.sh", "bash -n --rcfile x.sh y.sh", "bash -n -s < x.sh", "bash x.sh -n",
+    ]  # fmt: skip
+    calls = [
+        event
+        for at, text in enumerate([*checks, *runs], start=2)
+        for event in (wants(at, "exec", command=text), came(at, ""))
+    ]
+    verdicts = [verdict for verdict, *_ in played(places, asks("check it"), *written, *calls)][1:]
+    assert verdicts == ["allow"] * len(checks) + ["hold"] * len(runs)
+
+
+def test_a_call_through_tool_search_is_judged_by_what_it_calls(places: Places) -> None:
+    def through(number: int, tool: str, **args: Any) -> list[dict[str, Any]]:
+        return [wants(number, "tool_call", id=f"openclaw:core:{tool}", args=args), came(number, "done", "tool_call")]
+
+    calls = [
+        through(1, "exec", command="mkdir -p ~/box"),
+        through(2, "exec", command="rm -rf ~/box"),
+        through(3, "exec", command="rm -rf ~/photos"),
+        through(4, "tickets_delete_account", account="a"),
+        through(5, "cron", action="list"),
+    ]
+    found = played(places, asks("tidy up"), *[event for pair in calls for event in pair])
+    assert [(verdict, rule) for verdict, rule, _ in found] == [
+        ("allow", "allow"),
+        ("allow", "allow"),
+        ("hold", "rule.filesystem.delete-recursive"),
+        ("hold", "rule.tools.destroy"),
+        ("allow", "allow"),
+    ]
+
+
 def test_what_commands_made_in_the_recording_counts(places: Places) -> None:
     commands = ["mkdir -p ~/box && cp -r ~/notes ~/copy", "ls ~/there", "mkdir -p ~/there", "rm -rf ~/box ~/copy"]
     commands += ["rm -rf ~/box", "rm -rf ~/there"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 import pytest
@@ -40,6 +41,34 @@ def test_the_approver_sees_what_a_setting_was_and_becomes_by_every_way(path: str
     found = {name: shown(*call, files) for name, call in (ways(path, new) | asked(path, new)).items()}
     assert {name: len(each) for name, each in found.items()} == dict.fromkeys(found, 1)
     assert [each for each in found.values() if not each[0].endswith(f" {change}")] == []
+
+
+@each_row(
+    ("path", "value", "expected"),
+    [
+        ("channels.telegram.enabled", False, "allow"),
+        ("channels.telegram.enabled", True, "hold"),
+        ("skills.entries.notes.enabled", False, "allow"),
+        ("browser.enabled", False, "allow"),
+        ("plugins.entries.calls.enabled", False, "hold"),
+        ("plugins.entries.toolguard.enabled", False, "block"),
+        ("gateway.bind", "loopback", "allow"),
+        ("gateway.bind", "loopback ", "allow"),
+        ("gateway.bind", "lan", "hold"),
+        ("agents.defaults.sandbox.mode", "all", "allow"),
+        ("agents.list[0].sandbox.mode", "all", "allow"),
+        ("channels.telegram", {"enabled": False}, "hold"),
+    ],
+)
+def test_a_value_that_only_takes_something_away_is_not_asked_about(path: str, value: object, expected: str) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("exec", {"command": f"openclaw config set {path} {shlex.quote(json.dumps(value))} --strict-json"}),
+        ("exec", {"command": f"openclaw config set --batch-json '{json.dumps([{'path': path, 'value': value}])}'"}),
+        ("openclaw", {"action": "config_set", "path": path, "value": json.dumps(value)}),
+    ]
+    if "[" not in path and not isinstance(value, dict):  # a patch is merged into what is there
+        calls.append(("gateway", {"action": "config.patch", "raw": json.dumps(nested(path, value))}))
+    assert [decided(*call, Files("{}"))[0] for call in calls] == [expected] * len(calls)
 
 
 @each_row(

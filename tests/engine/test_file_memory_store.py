@@ -47,6 +47,24 @@ class Engine:
             self.store.save(self.memory.listed, self.programs)
 
 
+def test_the_next_engine_knows_the_folders_that_agents_made(tmp_path: Path) -> None:
+    engine = Engine(tmp_path)
+    for path in ("/a", "/b", "/c"):
+        engine.memory.made_folder(path, "s")
+    engine.saves()
+    engine.memory.forget_folders(["/b"])
+    engine.memory.made_folder("/d", "s")
+    engine.saves()
+    after = Engine(tmp_path)
+    after.memory.doubt_folders_around("/c/x")
+    assert [path for path in ("/a/x", "/b", "/c", "/d") if after.memory.is_in_made_folder(path, "s")] == ["/a/x", "/d"]
+    assert not after.memory.is_in_made_folder("/a", "other")
+    after.saves()
+    last = Engine(tmp_path)
+    assert [path for path in ("/a", "/c", "/d") if last.memory.is_in_made_folder(path, "s")] == ["/a", "/d"]
+    assert (engine.whole, after.whole) == (1, 0)
+
+
 def do(memory: FileMemory, deed: tuple[object, ...]) -> None:
     match deed:
         case ("wrote", str(path), FileRecord() as record):

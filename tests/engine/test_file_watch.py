@@ -258,6 +258,31 @@ def test_a_folder_that_the_agent_made_is_its_own(play: Play) -> None:
     assert not play.may_run("exec", {"command": "rm -rf ~/box"})
 
 
+@pytest.mark.parametrize(
+    "move",
+    [
+        'while read -r f; do mv "$f" ~/box/; done < list',
+        "xargs mv -t ~/box < list",
+        'mv "$(cat list)" ~/box/deep/x',
+        "cat list | xargs -I{} mv {} ~/box",
+        'mv "$(cat list)" "$(cat other)"',
+    ],
+)
+def test_a_folder_to_which_something_unknown_was_moved_is_not_the_agents(play: Play, move: str) -> None:
+    play.run("mkdir -p ~/box ~/other", play.made("../box/deep/x", "../other/x"))
+    assert play.may_run("exec", {"command": "rm -rf ~/box/deep"})
+    play.run(move)
+    assert not play.may_run("exec", {"command": "rm -rf ~/box"})
+
+
+def test_a_folder_to_which_a_file_of_the_agents_was_moved_stays_the_agents(play: Play) -> None:
+    play.run("mkdir -p ~/box", play.made("../box/x"))
+    play.run(
+        "jq . x > ~/box/y.tmp && mv ~/box/y.tmp ~/box/y; for f in a b; do touch ~/box/$f && mv ~/box/$f ~/box/$f.old; done"
+    )
+    assert play.may_run("exec", {"command": "rm -rf ~/box"})
+
+
 def test_a_folder_is_not_the_agents_if_it_was_there_or_holds_what_a_person_had(play: Play) -> None:
     home = play.work.parent
     for name in ("there", "Documents/a", "Documents/b"):

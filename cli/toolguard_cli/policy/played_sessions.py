@@ -30,6 +30,7 @@ from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError
 from toolguard_engine.effects.calls import made_files, made_folders
 from toolguard_engine.guard import inner_call
 from toolguard_engine.host import refusals
+from toolguard_engine.host.tool_search import is_envelope, unwrap
 from toolguard_engine.layers import known_inputs
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules.judgement import Judgement
@@ -186,9 +187,10 @@ class Player:
         return PlayedCall(call, step.line, decision, cause, reason, entry, ran=ran)
 
     def _judge(self, step: Step, wanted: WantedCall) -> messages.VerdictAnswer:
+        real = _in_envelope(wanted)
         answer = self._ask(
             messages.Judge(
-                id=self._id(), tool=wanted.tool, params=wanted.params, cwd=step.cwd, call=wanted.id, **self._place(step)
+                id=self._id(), tool=real.tool, params=real.params, cwd=step.cwd, call=real.id, **self._place(step)
             )
         )
         assert isinstance(answer, messages.VerdictAnswer)  # noqa: S101 - what the engine answers a question about a call
@@ -218,8 +220,9 @@ class Player:
         self._files.shown(returned.text)
         if outcome:
             of_result = recorded_results.outcome(returned)
-            of_result |= {**self._place(step), "call": wanted.id, "id": self._id() if outcome == "ask" else None}
-            self._ask(messages.ToolResult(tool=wanted.tool, params=wanted.params, **of_result))
+            real = _in_envelope(wanted)
+            of_result |= {**self._place(step), "call": real.id, "id": self._id() if outcome == "ask" else None}
+            self._ask(messages.ToolResult(tool=real.tool, params=real.params, **of_result))
         if described := recorded_results.description(wanted.tool, returned):
             self._tell(messages.ToolText(tool=wanted.tool, text=described, **self._place(step)))
         outside = recorded_results.outside_text(wanted.tool, wanted.params, returned, self._background)
@@ -267,6 +270,14 @@ class Player:
         session.settle()
         session.outbox.take_events()
         return answer or next((wire for _, wire in later if wire is not None), None)
+
+
+def _in_envelope(wanted: WantedCall) -> WantedCall:
+    """The call that Tool Search makes of `tool_call`. The gateway asks about both; the recording has the outer one only."""
+    if not is_envelope(wanted.tool, wanted.params):
+        return wanted
+    tool, params = unwrap(wanted.tool, wanted.params)
+    return replace(wanted, tool=tool, params=params, id=f"tool_search_code:{wanted.id}:{tool}:1")
 
 
 def _cause(entry: HeldCall) -> str:

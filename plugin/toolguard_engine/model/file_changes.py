@@ -30,4 +30,10 @@ class DoubtedFile(msgspec.Struct, frozen=True, tag="doubted", tag_field="change"
     path: str
 
 
-FileChange = WroteFile | MovedFile | MovedFiles | RemovedFiles | DoubtedFile
+class MadeFolders(msgspec.Struct, frozen=True, tag="folders", tag_field="change"):
+    """All folders that are an agent's by then, each with the session in which it made them."""
+
+    folders: dict[str, str]
+
+
+FileChange = WroteFile | MovedFile | MovedFiles | RemovedFiles | DoubtedFile | MadeFolders

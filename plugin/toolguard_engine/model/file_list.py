@@ -26,10 +26,12 @@ class ListedFolder(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FileList(msgspec.Struct, frozen=True):
-    """`folders`: each before those in it; empty if there are no records."""
+    """`folders`: each before those in it; empty if there are no records. `made`: the folders that agents made, each with the
+    session."""
 
     records: list[FileRecord] = []
     folders: list[ListedFolder] = []
+    made: dict[str, str] = {}
 
 
 def listed(tree: FileTree) -> FileList:

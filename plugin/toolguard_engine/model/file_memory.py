@@ -11,7 +11,15 @@ from typing import NamedTuple
 import msgspec
 
 from toolguard_engine.model import file_bounds, file_filling, file_list, file_search
-from toolguard_engine.model.file_changes import DoubtedFile, FileChange, MovedFile, MovedFiles, RemovedFiles, WroteFile
+from toolguard_engine.model.file_changes import (
+    DoubtedFile,
+    FileChange,
+    MadeFolders,
+    MovedFile,
+    MovedFiles,
+    RemovedFiles,
+    WroteFile,
+)
 from toolguard_engine.model.file_folder import Folder, Node, length_of, maker_of, share_of
 from toolguard_engine.model.file_list import FileList
 from toolguard_engine.model.file_record import FileRecord
@@ -63,6 +71,8 @@ class FileMemory:
         self._expected: OrderedDict[str, ExpectedText] = OrderedDict()
         self._folders: OrderedDict[str, str] = OrderedDict()
         """Those that agents made, each with the session."""
+        self._has_new_folders = False
+        """Whether they are others than were saved."""
         self.changes = 0
         """Since the memory is there."""
         self.version = 0
@@ -96,18 +106,21 @@ class FileMemory:
     @property
     def listed(self) -> FileList:
         """All of them, to be saved."""
-        return file_list.listed(self._tree)
+        return msgspec.structs.replace(file_list.listed(self._tree), made=dict(self._folders))
 
     def restore(self, known: FileTree | dict[str, FileRecord], changes: Iterable[FileChange] = ()) -> None:
         """What was known before, and what was done then; what is known now counts more."""
         self.version += 1
         tree = known if isinstance(known, FileTree) else file_filling.filled(known.items())
         now, self._tree, self._saved_steps = list(self._records()), tree, 0.0
+        made_now, self._folders = self._folders, OrderedDict()
         for change in changes:
             self._apply(change)
         for path, record in now:
             self._write(path, record)
         file_bounds.shrink(self._tree)
+        self._folders.update(made_now)
+        self._has_new_folders = bool(made_now)
         self._unsaved = None if now else []
 
     def _apply(self, change: FileChange) -> None:
@@ -122,10 +135,15 @@ class FileMemory:
                 self.removed(change.paths)
             case DoubtedFile():
                 self.doubts(change.path)
+            case MadeFolders():
+                self._folders = OrderedDict(list(change.folders.items())[-MAX_FOLDERS:])
 
     def take_unsaved(self) -> list[FileChange] | None:
         """What was changed since the last time; None if that is too much to tell or to do again, or not known."""
         unsaved, self._unsaved = self._unsaved, []
+        if unsaved is not None and self._has_new_folders:
+            unsaved.append(MadeFolders(dict(self._folders)))
+        self._has_new_folders = False
         if unsaved is None or self.steps - self._saved_steps > MAX_REPEATED:
             self._saved_steps = self.steps
             return None
@@ -151,7 +169,7 @@ class FileMemory:
     def made_folder(self, path: str, session: str) -> None:
         """There was nothing at this path, and an agent has made a folder there."""
         self._folders[path] = session
-        self.version += 1
+        self._folders_changed()
         if len(self._folders) > MAX_FOLDERS:
             self._folders.popitem(last=False)
 
@@ -170,6 +188,19 @@ class FileMemory:
                 directory for directory in self._folders if directory == path or directory.startswith(f"{path.rstrip('/')}/")
             ]:
                 del self._folders[folder]
+                self._folders_changed()
+
+    def doubt_folders_around(self, path: str) -> None:
+        """What is in them may be a person's. With `/`, that goes for all folders."""
+        around = [folder for folder in self._folders if path == "/" or is_in(path, folder)]
+        for folder in around:
+            del self._folders[folder]
+            self._folders_changed()
+
+    def _folders_changed(self) -> None:
+        self._has_new_folders = True
+        self.changes += 1
+        self.version += 1
 
     @property
     def is_empty(self) -> bool:

@@ -205,6 +205,8 @@ class FileWatch:
             self._memory().forget_folders(["/"])
         for path in running.new_folders:
             self._memory().made_folder(path, running.reading.call.session)
+        for path in made_folders.filled(reading):
+            self._memory().doubt_folders_around(path)
         running.most_steps = self._memory().steps + MAX_STEPS
         with suppress(TooIntricate, MemoryError, RecursionError):
             known = self._timer.limited(running.reading.work, lambda: running.found)

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from toolguard_engine.effects.calls.made_files import is_known
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.effects.landings import landings
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.programs.wrappers import AWAY
 
 MAX_FOLDERS = 50
@@ -41,6 +43,21 @@ def folders(reading: CallReading) -> list[str]:
             if is_known(path) and path.count("/") > 1:
                 found[path] = None
     return list(found)[:MAX_FOLDERS]
+
+
+def filled(reading: CallReading) -> list[str]:
+    """Paths to which a call moves what it does not name (`mv "$f" box/`): it may be a person's only copy, so folders around
+    them are not the agent's any more. `/` where the target is not named either."""
+    found: dict[str, None] = {}
+    for run in reading.runs if reading.commands else ():
+        if run.name in _MOVERS and AWAY.isdisjoint(run.via):
+            for before, after in file_programs.copied(run, reading.command_where):
+                if before.startswith(UNKNOWN):
+                    found[normal(after.partition(UNKNOWN)[0] or "/", reading.command_where, run.cwd)] = None
+    return list(found)[:MAX_FOLDERS]
+
+
+_MOVERS = manual_catalogue.aliases("mv")
 
 
 def _named(run: ProgramRun) -> Iterator[str]:

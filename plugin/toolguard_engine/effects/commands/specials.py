@@ -47,6 +47,8 @@ def _started(words: CommandWords) -> tuple[object, ...]:
 
 
 def _shell_by(words: CommandWords, walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource:
+    if _only_checks(words, program):
+        return StdinSource(None, (program.name,))
     argv = program.argv
     at = words.operands[0].at if words.operands else len(argv)
     is_fed = words.has("-s")
@@ -66,6 +68,19 @@ def _shell_by(words: CommandWords, walk: Walk, program: ProgramRun, state: Shell
         inner.args = ("sh", *argv[at:]) if is_fed else argv[at:] or ("sh",)
         return _script_files(walk, program, len(argv) if is_fed else at, inner)
     return StdinSource(None, (program.name,))
+
+
+def _only_checks(words: CommandWords, program: ProgramRun) -> bool:
+    """Whether it reads a script and runs nothing of it: `bash -n FILE` and nothing more. Another word may undo the option
+    (`+n`), and a variable may name a file that is run all the same."""
+    is_all = len(words.given) == 1 and len(words.texts) == 1 and len(program.argv) == _CHECKING
+    return is_all and words.rehearses and not program.assigns and _PLAIN_PATH.match(words.texts[0]) is not None
+
+
+_CHECKING = 3
+"""Words of `bash -n FILE`."""
+
+_PLAIN_PATH = lazy_re.compile(r"[\w./~]")
 
 
 def _run_text(words: CommandWords, walk: Walk, at: int, program: ProgramRun, state: ShellState) -> StdinSource:

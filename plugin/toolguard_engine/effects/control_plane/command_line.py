@@ -198,6 +198,9 @@ def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdi
         yield Operation(own, target)
 
 
+_PATH_AND_VALUE = 2
+
+
 def _sets(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:
     """The settings that a verb changes."""
     target = f"openclaw {verb}"
@@ -221,7 +224,8 @@ def _sets(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str
             else [gateway_settings.SettingEffect("guard", "its input", certain=False)]
         )
     elif plain:
-        changes.append(gateway_settings.change(gateway_settings.names(plain[0])))
+        value = plain[1] if len(plain) == _PATH_AND_VALUE else None
+        changes.append(gateway_settings.change_to(gateway_settings.names(plain[0]), value))
     elif not changes:
         changes.append(gateway_settings.SettingEffect(UNKNOWN_VERB, ""))
     if len(plain) > 1 and gateway_settings.names_unguarded_model(plain[1]):
@@ -239,7 +243,7 @@ def _batch(text: str) -> Iterator[gateway_settings.SettingEffect]:
         yield gateway_settings.unread(text)
         return
     for item in items[:_MAX_WORDS]:
-        yield gateway_settings.change(gateway_settings.names(item["path"]))
+        yield gateway_settings.change_to(gateway_settings.names(item["path"]), item.get("value"))
         if gateway_settings.chooses_unguarded_model(item.get("value")):
             yield gateway_settings.SettingEffect("agent", item["path"])
 

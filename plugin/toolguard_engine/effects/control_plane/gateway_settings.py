@@ -50,6 +50,23 @@ def change(path: Path, *, branch: bool = True) -> SettingEffect:
     return _change(path, branch) if sum(map(len, path)) <= _MAX_PATH else SettingEffect(UNKNOWN_VERB, "")
 
 
+def change_to(path: Path, value: Any) -> SettingEffect:
+    """The same where the value that it gets is known: a value, or its text as the command line takes it."""
+    found = change(path)
+    takes = found.effect in _GIVES and found.certain and _is_strict(path, value)
+    return SettingEffect("open", found.path) if takes else found
+
+
+_GIVES = ("access", "run", "settings")
+
+
+def _is_strict(path: Path, value: Any) -> bool:
+    if not isinstance(value, bool | str):
+        return False
+    text, lower = str(value).strip(" \"'").lower(), tuple(name.lower() for name in path)
+    return any(str(each.value).lower() == text and _fit(Setting(each.path, ""), lower) == "covers" for each in load().strict)
+
+
 @lru_cache(maxsize=1_000)
 def _change(path: Path, branch: bool) -> SettingEffect:  # noqa: FBT001 - an argument of the cache
     shown = ".".join(path)
@@ -101,7 +118,7 @@ def of_patch(text: str) -> SettingEffect:
 
 def of_value(value: dict[str, Any]) -> SettingEffect:
     """The same for a patch that is already parsed."""
-    effect = worst(change(path) for path in _leaves(value)) if value else None
+    effect = worst(change_to(path, part) for path, part in _leaves(value)) if value else None
     if effect and effect.effect != "guard" and chooses_unguarded_model(value):
         return SettingEffect("agent", effect.path)
     return effect or SettingEffect("open", "")
@@ -123,18 +140,18 @@ def parsed(text: str) -> Any:
         return None
 
 
-def _leaves(value: dict[str, Any]) -> Iterator[Path]:
-    """The paths of everything a patch sets. An include may set anything below its path."""
+def _leaves(value: dict[str, Any]) -> Iterator[tuple[Path, Any]]:
+    """The paths and values of everything a patch sets. An include may set anything below its path."""
     waiting: list[tuple[Path, Any]] = [((), value)]
     count = 0
     while waiting:
         path, item = waiting.pop()
         count += 1
         if count > _MAX_LEAVES or len(path) > _MAX_NAMES:
-            yield ()
+            yield (), None
             return
         if not isinstance(item, dict) or not item or INCLUDE in item:
-            yield path
+            yield path, item
         else:
             waiting += [((*path, str(name)), part) for name, part in item.items()]
 

@@ -88,7 +88,7 @@ def _changed(params: dict[str, Any]) -> Iterator[gateway_settings.SettingEffect]
     """The settings that a call names, by path or in a patch."""
     path, raw = params.get("path"), next((params[key] for key in ("raw", "patch", "config") if key in params), None)
     if isinstance(path, str) and path.strip():
-        yield gateway_settings.change(gateway_settings.names(path))
+        yield gateway_settings.change_to(gateway_settings.names(path), params.get("value"))
     elif path is not None:
         yield gateway_settings.SettingEffect(UNKNOWN_VERB, "")
     if isinstance(raw, str):
@@ -123,7 +123,7 @@ def _in_message(message: Any) -> Iterator[Operation]:
     target = "openclaw message"
     if match := _SET.fullmatch(text):
         for path in _first_parts(match[1]):
-            effect = gateway_settings.change(gateway_settings.names(path))
+            effect = gateway_settings.change_to(gateway_settings.names(path), match[1][len(path) :])
             yield Operation(effect.effect, f"{target} config set {effect.path}", effect.certain)
         if gateway_settings.names_unguarded_model(match[1]):
             yield Operation("agent", target)

@@ -40,7 +40,7 @@ class ChangedSetting(NamedTuple):
     def effect(self) -> SettingEffect:
         """What the change does. Everything below its path may change with it."""
         path = self.path[:-1] if self.path[-1:] == (INCLUDE,) else self.path
-        other_effect = gateway_settings.change(path)
+        other_effect = gateway_settings.change_to(path, self.new)
         chooses = self.new is NOT_KNOWN or gateway_settings.chooses_unguarded_model(self.new)
         if other_effect.effect not in ("guard", "agent") and chooses and (self.new is not NOT_KNOWN or _is_model(path)):
             return SettingEffect("agent", other_effect.path)

@@ -54,6 +54,13 @@ class Setting(msgspec.Struct, frozen=True):
     effect: str
 
 
+class StrictValue(msgspec.Struct, frozen=True):
+    """A value that gives nobody more, whatever was there before, by the names in its path."""
+
+    path: tuple[str, ...]
+    value: bool | str
+
+
 class VerbCatalogue(msgspec.Struct, frozen=True, dict=True):
     """The catalogue as in the JSON file: verbs as `"config set"`, methods and settings in order of precedence."""
 
@@ -68,6 +75,7 @@ class VerbCatalogue(msgspec.Struct, frozen=True, dict=True):
     methods: tuple[tuple[str, str], ...]
     tools: dict[str, dict[str, str]]
     settings: tuple[Setting, ...]
+    strict: tuple[StrictValue, ...]
     shown_paths: tuple[tuple[str, ...], ...]
     secret_names: frozenset[str]
     unguarded_models: tuple[str, ...]
@@ -151,6 +159,12 @@ def parse(table: Mapping[str, Any]) -> VerbCatalogue:
         tools={tool: _by_name(actions) for tool, actions in table["tools"].items()},
         settings=tuple(
             Setting(tuple(file.split(".")), _known(effect)) for path, effect in settings for file in _paths(path)
+        ),
+        strict=tuple(
+            StrictValue(tuple(name.lower() for name in each.split(".")), entry["value"])
+            for entry in table["strict"]
+            for path in entry["paths"]
+            for each in _paths(path)
         ),
         shown_paths=tuple(tuple(path.split(".")) for path in table["secrets"]["paths"]),
         secret_names=frozenset(table["secrets"]["names"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from posixpath import basename
+from posixpath import basename, split
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
@@ -102,9 +102,20 @@ _BACKUP = lazy_re.compile(
 
 
 def _is_backup(landing: str, path: str) -> bool:
-    """Whether a file is copied beside itself: its own name with an ending that says so, a date, or an unknown one."""
+    """Whether a file is copied beside itself, its own name with an ending that says so, a date, or an unknown one; or into
+    a folder of backups there, under a name that begins like its own."""
     source = path.rstrip("/")
-    return landing.startswith(source) and _BACKUP.fullmatch(landing[len(source) :]) is not None
+    if landing.startswith(source):
+        return _BACKUP.fullmatch(landing[len(source) :]) is not None
+    folder, name = split(source)
+    inside = landing.removeprefix(f"{folder}/" if folder else "")
+    kept, _, copy = inside.partition("/")
+    stem = name.partition(".")[0]
+    return bool(stem) and _BACKUPS.fullmatch(kept) is not None and "/" not in copy and copy.startswith(stem)
+
+
+_BACKUPS = lazy_re.compile(r"\.?(?i:backups?|baks?|archived?|old|snapshots?|saved?)")
+"""Folders in which copies of what lies beside them are kept."""
 
 
 def _ln(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
@@ -332,7 +343,12 @@ MAX_DISCARDED = 8
 
 
 def _git(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    """`git config -f file name value` writes the file; `git restore FILE` and `git clean` discard changes."""
+    """`git config -f file name value` writes the file; `git restore FILE` and `git clean` discard changes, and `git worktree
+    remove --force` deletes a folder with them."""
+    for reading in program.readings:
+        if reading.verb == "worktree remove" and reading.has("--force"):
+            named = (UNKNOWN,) if reading.has("-C", "--git-dir", "--work-tree") else reading.texts
+            yield from (effect_on("delete", path, program, where, ["recursive"]) for path in named)
     if "clean" in program.argv:
         yield _cleaned(program, where)
     words = next((words for words in program.readings if words.verb == "config"), None)

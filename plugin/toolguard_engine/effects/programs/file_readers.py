@@ -288,7 +288,7 @@ _PARTIAL = lazy_re.compile(r"\*\.(?:part|crdownload|aria2)")
 
 
 def finds_leftovers(program: ProgramRun, names: re.Pattern[str] = _LEFT) -> bool:
-    """Whether a search finds only empty folders, or by name what programs leave behind: `*.bak`, `*~`, `.DS_Store`."""
+    """Whether a search finds only what is empty, or by name what programs leave behind: `*.bak`, `*~`, `.DS_Store`."""
     if program.name not in _FINDS:
         return False
     tests = found_in(program)[1]
@@ -298,10 +298,13 @@ def finds_leftovers(program: ProgramRun, names: re.Pattern[str] = _LEFT) -> bool
     tests = tests[:act]  # what follows it filters nothing
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in ("-name", "-iname")]
     joined = tests.count("-o") + tests.count("-or")
-    if names is _LEFT and "-empty" in tests and ("-type", "d") in pairwise(tests) and not joined:
+    if not joined and ("-empty" in tests or not _SIZED_ZERO.isdisjoint(pairwise(tests))):
         return True
     return bool(wanted) and joined < len(wanted) and all(names.fullmatch(name[:MAX_PATTERN]) for name in wanted)
 
+
+_SIZED_ZERO = frozenset(("-size", f"0{unit}") for unit in ("", *"bcwkMG"))
+"""Tests that only what holds nothing passes: sizes are rounded up."""
 
 _ACTS = manual_catalogue.spelled("find", "acts")
 _BUT_THESE = manual_catalogue.spelled("find", "negates") | {"!", ","}

@@ -19,7 +19,7 @@ from itertools import pairwise
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.facts.places import Where, marks, place
+from toolguard_engine.effects.facts.places import Where, marks, normal, place
 from toolguard_engine.effects.facts.web_targets import host_flags, mail_flags, target
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -170,6 +170,8 @@ def _copies(program: ProgramRun, words: CommandWords, where: Where, extra: froze
 
 def _bulk(path: str, program: ProgramRun, where: Where) -> frozenset[str]:
     where_to = place(path, where, program.cwd)
+    if where_to == "credentials" and normal(path, where, program.cwd) == where.state_dir:
+        return frozenset({"file", "bulk"})  # a backup of the whole gateway, which its owner may want
     if where_to == "credentials":
         return frozenset({"file", "credentials"})
     is_bulk = where_to in ("root", "home", "system") or "personal-file" in marks(path, where, program.cwd)

@@ -211,6 +211,7 @@ _READS = {
     "networksetup": r" -(?:list|get)\w{3,40}(?: [\w-]{1,40})*",
     "scutil": r" --(?:dns|proxy|nwi|get \w{1,30})",
     "testparm": r" -s",
+    "pdbedit": r"(?: (?:-L|--list))(?: [a-z_][\w.-]{0,31})?",
     "smbstatus|exportfs": r"(?: -[sv])?",
     "chronyc": r" (?:tracking|sources|sourcestats)(?: -v)?",
     "ntpq": r" -p",

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from toolguard_engine.model import file_filling, file_list
-from toolguard_engine.model.file_changes import FileChange
+from toolguard_engine.model.file_changes import FileChange, MadeFolders
 from toolguard_engine.model.file_list import FileList
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.file_tree import FileTree
@@ -79,7 +79,7 @@ class FileMemoryFile:
             raise unusable(self.path, error) from error
         if tree is None:
             raise Newer(self.path)
-        self._programs, changes = stored.programs, list[FileChange]()
+        self._programs, changes = stored.programs, list[FileChange]([MadeFolders(stored.files.made)])
         for line in self._lines(stored.id, len(data)):
             changes += line.changes
             self._programs = _programs(self._programs, line)
