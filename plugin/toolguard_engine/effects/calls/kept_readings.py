@@ -14,11 +14,11 @@ from toolguard_engine.effects.commands.kept_files import KeptFiles
 from toolguard_engine.effects.facts.command import Effect, Reading
 from toolguard_engine.effects.facts.places import Where
 
-MAX_SIZE = 3_000_000
+MAX_SIZE = 4_000_000
 """Bytes that all of them take, about."""
 
 MAX_EACH = 1_000_000
-OF_READING, OF_PROGRAM, OF_FACT = 1_700, 900, 60
+OF_READING, OF_PROGRAM, OF_FACT = 1_850, 700, 80
 """Bytes of a reading, for each program in it and for each path that is asked about."""
 
 
