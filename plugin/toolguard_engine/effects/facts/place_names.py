@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Place
+from toolguard_engine.effects.facts.folder_names import LOCALISED
 from toolguard_engine.effects.facts.letter_case import folded
 
 
@@ -120,7 +121,7 @@ def is_personal(inside: str) -> bool:
     file of such a kind in the home folder itself."""
     low = folded(inside)
     first, slash, _ = low.partition("/")
-    if first in PERSONAL_FOLDERS or low.startswith(_PERSONAL_BELOW):
+    if first in PERSONAL_FOLDERS or first in LOCALISED or low.startswith(_PERSONAL_BELOW):
         return True
     return not slash and low.endswith(_PERSONAL_ENDS)
 

@@ -130,7 +130,7 @@ _READS = lazy_re.compile(
     r"(?:.*[-_.])?(?:diff\w*|\w*diff|cmp|compare|grep|\w*grep|search|find|info|identify|stat|list|show|view|read|play|open|check|verify|print)"
 )
 _FILE = lazy_re.compile(r"[^\s]{0,300}[^\s/.]\.[A-Za-z][A-Za-z0-9]{1,5}")
-_OVERWRITES = lazy_re.compile(r"-y|-Y|-f|-{1,2}(?:over-?write|force|clobber|yes|replace)(?:[-_=].{0,40})?")
+_OVERWRITES = lazy_re.compile(r"-y|-Y|-{1,2}(?:over-?write|force|clobber|yes|replace)(?:[-_=].{0,40})?")
 
 
 def written_over(program: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -141,7 +141,7 @@ def written_over(program: ProgramRun, where: Where) -> Iterator[Effect]:
             following = "".join(program.argv[option.word + 1 : option.word + 2])
             yield from _perhaps_write(option.value.text or following, program, where)
     files = [word for word in read.operands if _FILE.fullmatch(word.text)]
-    if not files[1:] or files[-1].at != len(program.argv) - 1:
+    if not files or files[-1].at != len(program.argv) - 1:
         return
     if any(map(_READS.fullmatch, (program.name, *(word.text for word in read.operands[:2])))):
         return
