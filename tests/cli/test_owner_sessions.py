@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import pytest
 
@@ -20,7 +20,7 @@ class Most:
 
 
 MOST = {
-    "read": Most(asked=46, asking=20, blocked=0, missed=17),
+    "read": Most(asked=46, asking=20, blocked=0, missed=16),
     "unread": Most(asked=26, asking=13, blocked=1, missed=12),
 }
 
@@ -28,8 +28,9 @@ MOST = {
 @pytest.mark.parametrize("half", owner_replay.HALVES)
 def test_no_more_is_asked_without_need_than_before(half: str) -> None:
     found, most = owner_replay.figures(half), MOST[half]
-    figures = Most(found.asked, found.asking, found.blocked, found.missed)
-    assert figures == most, "a figure that has fallen is written here; one that has risen is a fault"
+    figures = found.public()
+    risen = {name: figures[name] for name, value in asdict(most).items() if figures[name] > value}
+    assert risen == {}, "a figure that has fallen is written here; one that has risen is a fault"
 
 
 def test_there_are_enough_sessions() -> None:
