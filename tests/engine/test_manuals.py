@@ -12,6 +12,7 @@ import pytest
 from tables import each_row
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.manuals import manual_catalogue, manual_form, manual_kinds
+from toolguard_engine.effects.manuals.manual_form import OptionEntry
 from toolguard_engine.effects.manuals.option_parser import MAX_UNKNOWN, parse, readings
 
 
@@ -337,3 +338,20 @@ def test_the_options_of_a_verb_may_take_its_own_words() -> None:
     (manual,) = manual_form.parse({"x": {"options": "-a", "verbs": {"do it": {"options": "-a="}}}})
     found = parse(manual, ("x", "do", "-a", "it"), lambda _: False)
     assert (found.verb, found.operands) == ("do it", ())
+
+
+def test_manuals_share_what_they_have_in_common() -> None:
+    """An engine may have read all of them after a while, and most of their options are in several."""
+    options: dict[OptionEntry, OptionEntry] = {}
+    spellings: dict[str, str] = {}
+    for program in sorted(manual_catalogue.programs()):
+        manual = manual_catalogue.manual(program)
+        assert manual is not None
+        assert all(manual_catalogue.manual(name) is manual for name in manual.names)
+        for usage in (manual.usage, *manual.verbs.values()):
+            for option in usage.options:
+                assert options.setdefault(option, option) is option
+                assert all(spellings.setdefault(name, name) is name for name in option.names)
+    assert len(options) < sum(
+        len(usage.options) for each in manual_catalogue.from_toml() for usage in (each.usage, *each.verbs.values())
+    )

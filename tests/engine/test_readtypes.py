@@ -83,7 +83,7 @@ print(*read)
 def decoded() -> Iterator[str]:
     """The types that the components which judge name where they decode, with their modules."""
     for component in decode_first.JUDGING:
-        path = ENGINE / component
+        path = ENGINE / component.replace(".", "/")
         for source in sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]:
             tree, module = (
                 ast.parse(source.read_text("utf-8")),

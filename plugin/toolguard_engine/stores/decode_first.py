@@ -11,8 +11,8 @@ from contextlib import suppress
 
 import msgspec
 
-JUDGING = ("effects", "guard", "host", "layers", "rules", "server", "wording")
-"""The components of the engine whose types are read by what `server.preload` loads, or are only built."""
+JUDGING = ("effects", "guard", "host", "layers", "metrics.result_types", "rules", "server", "wording")
+"""The parts of the engine whose types are read by what `server.preload` loads, or are only built."""
 
 _OF_JUDGING = ("msgspec.", *(f"toolguard_engine.{name}." for name in JUDGING))
 

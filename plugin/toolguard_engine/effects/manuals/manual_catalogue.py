@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,14 +13,20 @@ from functools import cache
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from toolguard_engine import packaged
 from toolguard_engine.effects.manuals import manual_form, manual_kinds
-from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual
+from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual, OptionEntry
 
 MADE = "manuals.json"
 _NO_DEEDS = frozenset({"runs", "instructs", "reads-names", "reloads"})
 """What may be said of a program whose manual does not say what it does with files."""
+
+
+_OPTIONS: dict[OptionEntry, OptionEntry] = {}
+_TRAITS: dict[frozenset[str], frozenset[str]] = {}
+"""What the manuals have in common, which is most of what they hold."""
 
 
 class _Index(msgspec.Struct, frozen=True):
@@ -39,13 +46,28 @@ def load() -> None:
 
 def manual(program: str) -> Manual | None:
     """The manual of a program by any of its names; None if it has none."""
-    return _manual(program) if program in _named() else None
+    names = _named().get(program)
+    return _manual(names) if names else None
 
 
 @cache
-def _manual(program: str) -> Manual:
+def _manual(names: tuple[str, ...]) -> Manual:
     """Decoded when it is first asked for: most commands need none of them."""
-    return msgspec.json.decode(_index().manuals[" ".join(_named()[program])], type=Manual)
+    made = msgspec.json.decode(_index().manuals[" ".join(names)], type=Manual)
+    for usage in (made.usage, *made.verbs.values()):
+        structs.force_setattr(usage, "options", tuple(map(_shared, usage.options)))
+    return made
+
+
+def _shared(option: OptionEntry) -> OptionEntry:
+    """The same option, as the same object in all manuals: many have it."""
+    known = _OPTIONS.get(option)
+    if known is None:
+        names = tuple(map(sys.intern, option.names))
+        traits = _TRAITS.setdefault(option.traits, option.traits)
+        known = OptionEntry(names, option.takes, option.role, traits)
+        _OPTIONS[known] = known
+    return known
 
 
 def aliases(program: str) -> tuple[str, ...]:
@@ -61,7 +83,7 @@ def programs() -> frozenset[str]:
 
 def spelled(program: str, trait: str) -> frozenset[str]:
     """The spellings of a program's options with a trait. Raises `KeyError` if it has no manual."""
-    known = _manual(program).known("")
+    known = _manual(_named()[program]).known("")
     return frozenset(name for name, entry in known.items() if trait in entry.traits)
 
 
