@@ -25,7 +25,7 @@ MOST_WAIT = 3.0
 MOST_DEBT = 20.0
 """Seconds for which a session may have to wait in all, whatever it has used."""
 
-QUIET = 0.005
+QUIET = 0.02
 """Seconds without a message after which nobody else asks anything."""
 
 MAX_WAITING = 200

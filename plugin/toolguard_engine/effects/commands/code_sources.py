@@ -75,6 +75,15 @@ def may_run_script(program: ProgramRun) -> bool:
     return any(words.operands and not any(_code(words)) for words in readings(program))
 
 
+def leave_unread(program: ProgramRun) -> None:
+    """Reading the code of a program takes more than its call may cost: nothing that judges it reads it either."""
+    program.__dict__["is_code_unread"] = True
+
+
+def is_left_unread(program: ProgramRun) -> bool:
+    return "is_code_unread" in program.__dict__
+
+
 def is_parsed(program: str) -> bool:
     """Whether the language of a program is parsed, not only searched."""
     return language(program) in READERS

@@ -16,6 +16,7 @@ from toolguard_engine.effects.syntax import quoted_commands, statement_files
 from toolguard_engine.effects.syntax.outputs import known_text
 from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.model.lazy import FAILURES
+from toolguard_engine.model.work_limit import TooIntricate
 
 CODE_CHARACTERS = 16
 """Of code in a file, for one step of work besides reading it: it is searched for the files that it takes in."""
@@ -89,7 +90,11 @@ class CodeWalk(ChangeWalk):
             for pattern in later.listed:
                 self.running.may_load(located(pattern, program.cwd), program.name)
             self.running.later.goes_on = self.running.later.goes_on or later.leaves_programs
-        self.acts_of_code(code[1], code[0], replace(program, stdin=None if program.origin else program.stdin), state)
+        try:
+            self.acts_of_code(code[1], code[0], replace(program, stdin=None if program.origin else program.stdin), state)
+        except TooIntricate:
+            code_sources.leave_unread(program)
+            raise
 
     def code(self, program: ProgramRun, state: ShellState) -> None:
         """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
@@ -213,11 +218,13 @@ class CodeWalk(ChangeWalk):
     def acts_of_code(self, code: str, language: str, program: ProgramRun, state: ShellState) -> None:
         """What the code of an interpreter does with programs."""
         before = kept_code.steps()
+        if self.here is None and language in code_sources.READERS:
+            state.work.spend_at_once(language_catalogue.known(language).steps * len(code))
         parsed = interpreters.reading(code, language)
         if self.here is not None:  # what was read when it was written costs nothing any more
             state.work.spend(kept_code.steps() - before)
         elif parsed is not None:
-            state.work.spend(parsed.steps + language_catalogue.known(language).steps * len(code))
+            state.work.spend(parsed.steps)
         if parsed is not None and parsed.deeds:
             self._deeds(parsed, state.fork(program.name), program.stdin)
         if parsed is None or not parsed.whole:

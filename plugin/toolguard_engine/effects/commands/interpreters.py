@@ -21,6 +21,7 @@ from toolguard_engine.effects.commands.code_sources import (
     LANGUAGES,
     MAX_CODE,
     READERS,
+    is_left_unread,
     is_script,
     language,
     plain_name,
@@ -55,7 +56,7 @@ def reading(code: str, language: str) -> CodeReading | None:
 def paths(program: ProgramRun) -> tuple[str, ...]:
     """The files that the code of an interpreter reads, where it puts their paths together."""
     code = source(program)
-    parsed = reading(code[1], code[0]) if code and code[0] in READERS else None
+    parsed = reading(code[1], code[0]) if code and code[0] in READERS and not is_left_unread(program) else None
     return parsed.paths if parsed else ()
 
 
@@ -177,7 +178,7 @@ def _interpreter(program: ProgramRun, where: Where) -> Iterator[Effect]:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), program)
     if program.origin is None:
         yield Effect("code", code, "", frozenset({named}), program)
-    parsed = reading(code, named)
+    parsed = None if is_left_unread(program) else reading(code, named)
     if parsed is not None:
         yield from code_deeds.effects(parsed, program, where)
         if parsed.whole:

@@ -41,7 +41,7 @@ class Language(msgspec.Struct, frozen=True):
     name: str
     programs: str
     reading: ReadBy | None = None
-    steps: float = 0
+    steps: float = 1.5
     calls: str = ""
     calling: tuple[str, ...] = (
         "system", "open", "spawn", "run", "exec", "capture", "pipeline", "passthru", "cmd", "hell", "Command", "Process",

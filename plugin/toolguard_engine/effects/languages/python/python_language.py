@@ -7,7 +7,6 @@ from toolguard_engine.effects.languages.language import Language
 LANGUAGE = Language(
     "python",
     "python pypy ipython",
-    steps=1.5,
     calls=(
         r"(?:\bsystem|popen2?|\bspawn|\brun|\bcall|check_call|check_output|Popen|getoutput|getstatusoutput"
         r"|exec[lv]p?e?|spawn[lv]p?e?|create_subprocess_(?:shell|exec)|startfile)"
