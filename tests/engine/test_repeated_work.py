@@ -10,6 +10,7 @@ from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts import command
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import self_protection
+from toolguard_engine.layers.self_protection import gateway_releases
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import hold_details, packs
 from toolguard_engine.rules.judgement import Judgement
@@ -128,3 +129,34 @@ def test_what_is_too_complex_is_held_for_what_it_does() -> None:
     assert found.code.startswith("rule.filesystem.")
     assert hold_details.collect(found, GUARD.read(of("rm -rf /etc/x")), {}).more  # so no grant for just this call is offered
     assert not judged("rm -rf /etc/x").partial
+
+
+class Counting:
+    """A pattern that counts how often it is searched for, and is never found."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def search(self, _: str) -> None:
+        self.times += 1
+
+
+@each_row("installs", ["npm install openclaw@1 a{n}; ", "pnpm add openclaw@1 --prefix /x{n}; ", "sudo yarn add claw{n}; "])
+def test_a_whole_command_is_searched_once_for_all_of_its_installations(
+    installs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pattern = Counting()
+    monkeypatch.setattr(gateway_releases, "_NPM_GLOBAL", pattern)
+    GUARD.weigh(of("".join(installs.format(n=n) for n in range(100))))
+    assert pattern.times <= 1
+
+
+@each_row(
+    "sets", ["npm config set global=true; {0}", "{0}; npm config set location=global", "export npm_config_global=1; {0}"]
+)
+def test_what_makes_installations_global_counts_for_all_of_them(sets: str) -> None:
+    many = "npm install left-pad; " * 20
+    for text in (f"{many} npm install openclaw@2026.1.1", f"npm install openclaw@2026.1.1; {many} true"):
+        assert judged(sets.format(text)).decision != "allow"
+    assert judged(sets.format(many.rstrip("; "))).decision == "allow"
+    assert judged(f"{many} npm install openclaw@2026.1.1").decision == "allow"

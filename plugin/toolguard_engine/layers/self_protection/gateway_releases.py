@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import places, program_catalogue
@@ -60,12 +61,36 @@ _CURRENT = frozenset({"", "latest", "stable"})
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     """Machine-wide installations of the gateway other than its current release."""
+    settings = _Settings(scene)
     for run in scene.runs:
         if scene.is_wrapper(run) or is_textual(run):
             continue
         name = _manager(run)
-        if name and _installs(run) and _is_everywhere(name, run, scene):
+        if name and _installs(run) and _is_everywhere(name, run, settings):
             yield from _specs(run, scene.host)
+
+
+class _Settings:
+    """What of a command makes installations global, besides their own words: found out once for all of them."""
+
+    def __init__(self, scene: CommandScene) -> None:
+        self.scene = scene
+
+    @cached_property
+    def is_global(self) -> bool:
+        """Whether the environment, or a text of the command, says so."""
+        scene = self.scene
+        assigned = {name.lower(): value.lower() for program in scene.runs for name, value in program.assigns}
+        if any(assigned.get(name, off[0]) not in off for name, off in _NPM_VARIABLES.items()):
+            return True
+        return _NPM_GLOBAL.search(scene.text) is not None or _SET_GLOBAL.search(scene.text) is not None
+
+    @cached_property
+    def setters(self) -> frozenset[str]:
+        """The programs that the command has write such a setting for themselves."""
+        return frozenset(
+            run.name for run in self.scene.runs if "set" in run.argv and not {"global", "location"}.isdisjoint(_names(run))
+        )
 
 
 def _installs(run: ProgramRun) -> bool:
@@ -81,7 +106,7 @@ def _name(word: str) -> str:
     return base(word).partition("@")[0].removesuffix("-cli.js")
 
 
-def _is_everywhere(name: str, run: ProgramRun, scene: CommandScene) -> bool:
+def _is_everywhere(name: str, run: ProgramRun, settings: _Settings) -> bool:
     words = run.argv[1:]
     if name in _MACHINE:
         return True
@@ -89,20 +114,8 @@ def _is_everywhere(name: str, run: ProgramRun, scene: CommandScene) -> bool:
         return any(map(_FOR_ACCOUNT.fullmatch, words))
     if name not in _NODE:
         return False
-    return any(map(_GLOBALLY.fullmatch, words)) or _is_set_global(run, scene) or _is_for_machine(run, scene)
-
-
-def _is_set_global(run: ProgramRun, scene: CommandScene) -> bool:
-    """Whether the environment, or a setting that the same command writes, makes the installation global."""
-    assigned = {name.lower(): value.lower() for program in scene.runs for name, value in program.assigns}
-    if any(assigned.get(name, off[0]) not in off for name, off in _NPM_VARIABLES.items()):
-        return True
-    if _NPM_GLOBAL.search(scene.text) or _SET_GLOBAL.search(scene.text):
-        return True
-    return any(
-        other.name == run.name and "set" in other.argv and not {"global", "location"}.isdisjoint(_names(other))
-        for other in scene.runs
-    )
+    is_set = settings.is_global or run.name in settings.setters
+    return is_set or any(map(_GLOBALLY.fullmatch, words)) or _is_for_machine(run, settings.scene)
 
 
 def _names(run: ProgramRun) -> set[str]:
