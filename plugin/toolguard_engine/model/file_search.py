@@ -130,8 +130,13 @@ def in_any_folder(tree: FileTree, pattern: str) -> Iterator[str]:
         fits, known = named(pattern), WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
         yield from (file.path for file in below(tree, known) if _is_one(tree, file) and fits(file.path))
     elif (place := tree.find(path.split("/"))) is not None and isinstance(place.node, Folder):
-        rest = fnmatch.translate(f"*{name}")
+        rest = _ending_in(name)
         yield from (f"{path}/{inside}" for inside in _named(tree, place.node, rest, ""))
+
+
+@lru_cache(256)
+def _ending_in(name: str) -> str:
+    return fnmatch.translate(f"*{name}")
 
 
 def _is_one(tree: FileTree, file: FoundFile) -> bool:

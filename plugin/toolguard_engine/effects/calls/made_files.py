@@ -21,6 +21,7 @@ from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs, unpacking
 from toolguard_engine.model.file_memory import MAX_EXPECTED_TEXT
 from toolguard_engine.model.file_record import Origin
+from toolguard_engine.model.lazy import kept
 from toolguard_engine.wording.redact import HALVES
 
 MAX_CHANGES = 100
@@ -70,6 +71,7 @@ def _with_known_source(change: MadeFile) -> MadeFile:
     return msgspec.structs.replace(change, source="") if is_file and not is_known(change.source) else change
 
 
+@kept
 def possible_changes(reading: CallReading) -> list[MadeFile]:
     """The same with paths that are known only in part: they have wildcards or `UNKNOWN` in them."""
     files = [] if reading.executes else list(_of_tool(reading))
