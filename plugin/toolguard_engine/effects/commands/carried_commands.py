@@ -18,7 +18,7 @@ from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import CARRIED, UNKNOWN, ProgramRun
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
-from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
 from toolguard_engine.effects.syntax import quoted_commands
 from toolguard_engine.effects.syntax.quoted_commands import is_start
 from toolguard_engine.effects.syntax.shell_state import ShellState
@@ -96,6 +96,28 @@ def run_carried_commands(walk: Walk, program: ProgramRun, state: ShellState) -> 
                 walk.inner(("rm", "-rf", literal[1]), program, state.fork(CARRIED, program.name))
         elif len(code) >= SHORTEST_CODE and (at_home := _DELETES_AT_HOME.search(code, 0, MAX_CODE)):
             walk.inner(("rm", "-rf", f"~/{at_home[1].removeprefix('/')}"), program, state.fork(CARRIED, program.name))
+
+
+def run_carried_shell(walk: Walk, program: ProgramRun, state: ShellState) -> None:
+    """A shell with its text among the words of a program that is known, but not for running others."""
+    name, argv = program.name, program.argv
+    if name in WRAPPERS or name in walk.specials or name in _TALKERS or CARRIED in state.via:
+        return
+    at = next((at for at in range(1, min(len(argv), MAX_WORDS) - 2) if _is_shell(argv[at], argv[at + 1])), 0)
+    if at:
+        walk.inner(argv[at:], program, state.fork(CARRIED, name))
+
+
+def _is_shell(word: str, option: str) -> bool:
+    return option in SHELL_TEXT and word.rpartition("/")[2] in SHELLS
+
+
+SHELL_TEXT = frozenset(
+    f"-{letters}c" for letters in ("", "l", "e", "x", "i", "u", "eu", "ex", "eux", "il", "li", "le", "lx")
+)
+"""Options of a shell before a text that it runs."""
+_TALKERS = program_catalogue.programs("observer", "text_printer", "words_only", "search_reader", "process_lister")
+"""Programs whose words are texts, not commands."""
 
 
 def run_compiled_input(walk: Walk, program: ProgramRun, state: ShellState) -> None:

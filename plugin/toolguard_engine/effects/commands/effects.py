@@ -56,6 +56,7 @@ from toolguard_engine.effects.programs import (
     file_readers,
     gateway_programs,
     handed_keys,
+    list_files,
     lookalikes,
     network_programs,
     printed_names,
@@ -80,6 +81,7 @@ _TABLES = (
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
+PROGRAMS.update({name: (*PROGRAMS[name], list_files.act) for name in list_files.READERS & PROGRAMS.keys()})
 _KNOWN = frozenset(
     name for name in PROGRAMS.keys() | program_catalogue.programs("understood") if not handed_keys.runs_scripts(name)
 )

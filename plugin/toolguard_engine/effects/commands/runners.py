@@ -6,7 +6,13 @@ from __future__ import annotations
 from posixpath import join
 
 from toolguard_engine.effects.commands import package_scripts, runner_table
-from toolguard_engine.effects.commands.carried_commands import carriers_known, run_carried_commands, run_compiled_input
+from toolguard_engine.effects.commands.carried_commands import (
+    SHELL_TEXT,
+    carriers_known,
+    run_carried_commands,
+    run_carried_shell,
+    run_compiled_input,
+)
 from toolguard_engine.effects.commands.handed_code import run_handed_code
 from toolguard_engine.effects.commands.read_files import VERB_WITHIN, walk_file
 from toolguard_engine.effects.commands.runner_files import MAX_WORDS, names_in, option_values, read_files
@@ -105,4 +111,6 @@ def ran(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | Non
             run_carried_commands(walk, program, state)
         elif program.stdin is not None and program.name in _COMPILERS:
             run_compiled_input(walk, program, state)
+        elif not SHELL_TEXT.isdisjoint(program.argv):
+            run_carried_shell(walk, program, state)
     return None

@@ -180,12 +180,17 @@ def _git(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | No
     return None
 
 
+_RUN_SETTINGS = frozenset({"exec", "command", "program"})
+"""Last parts of the names of settings whose value is run: `exec=x`, `sftp.command=x`."""
+
+
 def _manual_commands(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     """The commands that options name, by the program's manual: `tar --to-command`, `rsync -e`, `zip -TT`."""
     given = (each for words in program.readings for each in words.given if each.valued)
     found = dict.fromkeys(each.value.text for each in given if each.entry.role == "command")
     given = (each for words in program.readings for each in words.given if each.entry.role == "exec")
-    found |= dict.fromkeys(each.value.text[5:] for each in given if each.value.text.startswith("exec="))
+    settings = (each.value.text.partition("=") for each in given)
+    found |= dict.fromkeys(text for name, _, text in settings if text and name.rpartition(".")[2] in _RUN_SETTINGS)
     for text in found:
         walk.inner_text(text, program, state.fork(program.name))
     given = (each for words in program.readings for each in words.given if each.valued)

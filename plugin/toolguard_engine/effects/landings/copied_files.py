@@ -126,7 +126,7 @@ def _rsync(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
         host, folder = split_host(sources[-1])
         yield Landing(UNKNOWN, folder, host=host)
         return
-    if not target or not sources:
+    if not target or not sources or words.rehearses:
         return
     host, folder = split_host(target)
     for source in sources:

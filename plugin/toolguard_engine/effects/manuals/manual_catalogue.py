@@ -20,7 +20,7 @@ from toolguard_engine.effects.manuals import manual_form, manual_kinds
 from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual, OptionEntry
 
 MADE = "manuals.json"
-_NO_DEEDS = frozenset({"runs", "instructs", "reads-names", "reloads"})
+_NO_DEEDS = frozenset({"runs", "instructs", "reads-names", "reads-rules", "reloads"})
 """What may be said of a program whose manual does not say what it does with files."""
 
 
@@ -136,12 +136,19 @@ def tables() -> Iterator[dict[str, Any]]:
         yield tomllib.loads(source.read_text("utf-8"))
 
 
-_OF_ROLES = {"command": "runs", "exec": "runs", "remote-command": "runs", "names": "reads-names"}
+_OF_ROLES = {
+    "command": "runs",
+    "exec": "runs",
+    "remote-command": "runs",
+    "names": "reads-names",
+    "filter-from": "reads-rules",
+}
 
 
 def deeds(manual: Manual) -> frozenset[str]:
     """What a program does by default, by a verb or by an option; `runs` if it runs the value of an option, `instructs` if it
-    does what a file says that an option names, `reads-names` if such a file lists what it reads."""
+    does what a file says that an option names, `reads-names` if such a file lists what it reads, `reads-rules` if it has
+    rules for that."""
     usages = (manual.usage, *manual.verbs.values())
     options = [option for usage in usages for option in usage.options]
     of_roles = (_OF_ROLES[option.role] for option in options if option.role in _OF_ROLES)

@@ -64,7 +64,8 @@ ROLES = frozenset({
     "url",
 })  # fmt: skip
 """What a word or a value is. `names`: a file that lists names; `folder`: where the program works from there on;
-`command`: it is run on this machine, as is what follows `exec=` in an `exec`; `source`, `target`: what is copied, and to
+`command`: it is run on this machine, as is the value of a setting in an `exec` whose name ends
+in `exec`, `command` or `program`; `source`, `target`: what is copied, and to
 where; `script`, `script-from`, `module`: code that runs, the file with it, the name of a module with it; `loads`: a file
 or module that is loaded before; `setting`: `name=value`, or nothing of the others; `include`: a pattern of the only files
 that are taken; `exclude-from`, `include-from`: a file with patterns; `filter-from`: one whose lines may begin with a

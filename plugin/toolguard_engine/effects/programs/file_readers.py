@@ -34,7 +34,7 @@ def _shows(program: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from secrets_read(dict.fromkeys(read), program, where)
 
 
-_LISTING = manual_catalogue.doing("reads-names") & (program_catalogue.programs("safe_reader") | {"file", "date"})
+LISTING = manual_catalogue.doing("reads-names") & (program_catalogue.programs("safe_reader") | {"file", "date"})
 
 
 def _lists(program: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -49,6 +49,8 @@ def _searches(program: ProgramRun, where: Where) -> Iterator[Effect]:
     if not patterns and not words.has("--file"):
         patterns, paths = paths[:1], paths[1:]
     yield from secrets_read(paths, program, where, *(["names"] if words.trait("tells-names") else []))
+    if words.has("--glob", "--iglob"):
+        yield from _by_name(program, where)
     hunts = any(_HUNTED.search(pattern[:256]) for pattern in patterns)
     if hunts and (_from_history(program, where) or any("history" in marks(path, where) for path in paths)):
         yield Effect("search", "history", "home", frozenset(["secrets"]), program)
@@ -207,6 +209,30 @@ def _find(program: ProgramRun, where: Where) -> Iterator[Effect]:
             )
 
 
+def _by_name(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Other programs that find files by their names, and whether they hunt for secrets."""
+    words = program.words
+    globs = [value.text for value in words.values("--glob", "--iglob")]
+    if program.name in _FD:
+        patterns: list[str] = [*words.texts[:1], *(value.text for value in words.values("--and"))]
+        patterns += [f"*.{value.text.lstrip('.')}" for value in words.values("--extension")]
+        roots = [*(value.text for value in words.values("--base-directory", "--search-path")), *words.texts[1:]] or ["."]
+    elif globs:
+        patterns, roots = globs, [*words.texts[0 if words.has("--files") else 1 :]] or ["."]
+    else:
+        patterns, roots = [*words.texts], ["/"] if program.name in _LOCATING else []
+    for pattern in patterns[:_MANY_PATTERNS]:
+        if (name := _SIGNS.sub("", pattern[:512])) and not pattern.startswith("!") and _hunts("-name", name, where):
+            yield from (
+                Effect("search", pattern, place(path, where, program.cwd), frozenset(["secrets"]), program)
+                for path in roots[:_MANY_PATTERNS]
+                if place(path, where, program.cwd) in _WIDE
+            )
+
+
+_MANY_PATTERNS = 20
+_SIGNS = lazy_re.compile(r"[\^$\\]")
+_LOCATING = program_catalogue.programs("name_index")
 _NAMES = manual_catalogue.spelled("find", "by-name")
 _FILTERS = manual_catalogue.spelled("find", "filters")
 _PRINTS = manual_catalogue.spelled("find", "writes")
@@ -326,11 +352,12 @@ def found_in(program: ProgramRun) -> tuple[list[str], list[str]]:
 
 
 PROGRAMS: dict[str, Act] = {
-    **dict.fromkeys(_LISTING, _lists),
+    **dict.fromkeys(LISTING, _lists),
     **dict.fromkeys(program_catalogue.programs("content_shower"), _shows),
     **dict.fromkeys(program_catalogue.programs("search_reader"), _searches),
     **dict.fromkeys(program_catalogue.programs("scripted_reader"), _scripted),
     **dict.fromkeys(_FINDS, _find),
+    **dict.fromkeys(_FD | _LOCATING, _by_name),
     "openssl": _openssl, "ssh-keygen": _keys,
     "keytool": _keystore,
 }  # fmt: skip

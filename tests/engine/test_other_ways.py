@@ -1,0 +1,70 @@
+"""The same deed by another program, option or variable has the same verdict."""
+
+from __future__ import annotations
+
+from tables import each_row
+from toolguard_engine.config.settings import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints
+
+GUARD = Guard(Config(), tool_hints.load(), Host("/home/u", "/home/u/.openclaw"), packs.load())
+
+HUNTS = [
+    "fd -H {} ~", "fdfind -H {} /", "fd '^{}$' ~", "fd x --and {} ~", "fd {} --search-path ~", "fd -H {} ~ -x cat",
+    "cat $(fd -H {} ~)", "locate {} | xargs cat", "plocate {}", "rg --files -g {} ~", "rg --files --iglob {} / | xargs cat",
+]  # fmt: skip
+LISTS = [
+    "tar -T {} -cf x.tar", "tar cf x.tar --files-from={}", "rsync --files-from={} . /tmp/x", "wget -i {}",
+    "zip x.zip -@ < {}", "restic backup --files-from={}", "rclone copy --filter-from={} a b",
+]  # fmt: skip
+SHELLS = ["vault x sh -c {}", "vault x /bin/bash -lc {}", "terraform x sh -c {}", "gpg x sh -ec {}"]
+SETTINGS = ["restic -r sftp:h:/x -o sftp.command={} snapshots", "restic -r rclone:x:y -o rclone.program={} snapshots"]
+REHEARSALS = [
+    "rsync -a{} --delete a/ %s", "rsync -av{} --delete ./ %s", "rsync {} -a --delete-after a/ %s", "rsync -a {} a/ %s",
+]  # fmt: skip
+
+
+def decision(command: str) -> str:
+    return GUARD.weigh(Call("exec", {"command": command}, cwd="/home/u/work")).decision
+
+
+@each_row("command", HUNTS)
+def test_a_search_for_keys_by_their_names_is_asked_whatever_searches(command: str) -> None:
+    assert decision(command.format("id_rsa")) == "hold"
+    assert decision(command.format("readme")) == "allow"
+
+
+def test_a_search_in_the_workspace_or_of_all_but_keys_is_allowed() -> None:
+    assert decision("fd '\\.pem$' . -x wc -l") == "allow"
+    assert decision("rg -g '!id_rsa' x ~/work") == "allow"
+
+
+@each_row("command", LISTS)
+def test_a_key_that_is_read_as_a_list_is_asked(command: str) -> None:
+    assert decision(command.format("/home/u/.ssh/id_rsa")) == "hold"
+    assert decision(command.format("files.txt")) != "block"
+
+
+@each_row("command", SHELLS)
+def test_a_shell_among_the_words_of_a_known_program_is_judged(command: str) -> None:
+    assert decision(command.format("'rm -rf ~'")) == "hold"
+
+
+@each_row("command", ["echo sh -c 'rm -rf ~'", "vault x sh -c ls", "pgrep -f sh -c 'rm -rf ~'"])
+def test_words_that_are_no_command_or_a_harmless_one_are_allowed(command: str) -> None:
+    assert decision(command) == "allow"
+
+
+@each_row("command", SETTINGS)
+def test_a_setting_that_is_run_is_judged(command: str) -> None:
+    assert decision(command.format("'rm -rf ~'")) == "block"
+    assert decision(command.format("'ssh h -s sftp'")) == "allow"
+
+
+@each_row("command", REHEARSALS)
+def test_a_rehearsal_lands_nowhere(command: str) -> None:
+    for target in ("~/", "/", "/home/u/.openclaw/"):
+        assert decision(command.format("n" if "-a{}" in command or "-av{}" in command else "--dry-run") % target) == "allow"
+        assert decision(command.format("") % target) != "allow"
