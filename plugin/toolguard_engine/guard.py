@@ -166,27 +166,27 @@ class Guard:
         if run is not None:
             self._freed(run)
         given = self._input(reading, run)
-        found = self._layered(given)
+        judged = self._layered(given)
         if run is not None:
             self._leave_session(call, run)
-        if not found.free and (found.decision == "allow" or given.config.active_mode == "shadow"):
-            self.autonomy.let_through(reading, found, given.config)
-            if found.note and found.code != harm_in_room.CODE:
+        if not judged.free and (judged.decision == "allow" or given.config.active_mode == "shadow"):
+            self.autonomy.let_through(reading, judged, given.config)
+            if judged.note and judged.code != harm_in_room.CODE:
                 self.autonomy.warned(call, given.config)
-        is_stopped = found.verdict.code == TOO_INTRICATE.code and reading.work.most < MOST
+        is_stopped = judged.verdict.code == TOO_INTRICATE.code and reading.work.most < MOST
         self.allowance.used(call, reading.spent, stopped=is_stopped)
-        verdict = self._final(found.verdict, given.config)
+        verdict = self._final(judged.verdict, given.config)
         if verdict.decision == "hold":
-            verdict = self._described(verdict, found, reading)
+            verdict = self._described(verdict, judged, reading)
             if is_stopped:
                 verdict = replace(verdict, reason=TOO_MANY)
         return verdict
 
-    def _described(self, verdict: Verdict, found: Judgement, reading: CallReading) -> Verdict:
+    def _described(self, verdict: Verdict, judged: Judgement, reading: CallReading) -> Verdict:
         """A hold with what a person is shown, and what has to be looked at: as far as the call was read."""
 
         def described() -> Verdict:
-            details = hold_details.collect(found, reading, self._book.waits)
+            details = hold_details.collect(judged, reading, self._book.waits)
             return replace(verdict, details=details, named=named_places.places_to_look_at(reading))
 
         try:
@@ -259,7 +259,9 @@ class Guard:
     def typed(self, reading: CallReading) -> list[CallReading]:
         """The commands that a call types into a running program."""
         entries = self.processes.entries(reading.call) or ()
-        return [typed_input.reading_of(reading, process, each) for process, entry in entries for each in entry.commands]
+        return [
+            typed_input.reading_of(reading, process, command) for process, entry in entries for command in entry.commands
+        ]
 
     def refused(self, call: Call, verdict: Verdict, nonce: str = "") -> tuple[Verdict, Stop | None]:
         """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""
@@ -292,8 +294,8 @@ class Guard:
 
     def would_refuse(self, call: Call) -> Verdict | None:
         """The verdict on something that ran without being judged; None where it would have been let through."""
-        found = self._layered(self._stateless(self.read(call), self.processes))
-        return None if found.decision == "allow" else found.verdict
+        judged = self._layered(self._stateless(self.read(call), self.processes))
+        return None if judged.decision == "allow" else judged.verdict
 
     def kill_verdict(self, prefix: str) -> Verdict:
         """The block of every call while a kill switch is on."""

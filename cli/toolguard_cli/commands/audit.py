@@ -149,7 +149,7 @@ def _refuse_unknown(name: str) -> None:
 def _row(event: dict[str, Any]) -> list[str]:
     text = {name: str(event.get(name, "")) for name in AuditEvent.__struct_fields__}
     by = f"{text['by']} ({text['where']})" if text["by"] and text["where"] else text["by"] or text["where"]
-    what = ": ".join(each for each in (text["why"], text["shown"] or text["reason"]) if each)
+    what = ": ".join(part for part in (text["why"], text["shown"] or text["reason"]) if part)
     when = printable.moment(moment(event)) if moment(event) else text["time"]
     code = "" if text["code"].endswith(f".{text['event']}") else text["code"]  # budget.checkpoint of a checkpoint
     return [when, text["event"], code, text["nonce"], text["tool"], text["agent"], by, what]
@@ -161,18 +161,24 @@ def verify(places: Places) -> Result:
     log = stores.audit_log(places.state_dir)
     with gateway_stores.user_errors():
         log.close_torn_line()
-        found = log.verify()
-    data = {"lines": found.lines, "error": found.error, "file": found.file, "line": found.line, "recovered": found.recovered}
-    data |= {"gaps": found.gaps}
-    counted = f"{found.lines} line{'' if found.lines == 1 else 's'}"
-    if not found.error:
-        torn = f"; {found.recovered} cut off by a killed process and marked as such" if found.recovered else ""
+        verification = log.verify()
+    data = {
+        "lines": verification.lines,
+        "error": verification.error,
+        "file": verification.file,
+        "line": verification.line,
+        "recovered": verification.recovered,
+    }
+    data |= {"gaps": verification.gaps}
+    counted = f"{verification.lines} line{'' if verification.lines == 1 else 's'}"
+    if not verification.error:
+        torn = f"; {verification.recovered} cut off by a killed process and marked as such" if verification.recovered else ""
         whole = Line("ok", f"the audit log is intact: {counted}{torn}")
-        gap = Line("warn", f"lines may be missing before {found.gaps} of them: toolguard audit show --event {LOST}")
-        return Result("audit verify", data, (whole, gap) if found.gaps else (whole,))
-    at = f"{log.path.with_name(found.file)}:{found.line}" if found.file else str(log.path)
+        gap = Line("warn", f"lines may be missing before {verification.gaps} of them: toolguard audit show --event {LOST}")
+        return Result("audit verify", data, (whole, gap) if verification.gaps else (whole,))
+    at = f"{log.path.with_name(verification.file)}:{verification.line}" if verification.file else str(log.path)
     lines = (
-        Line("error", printable.plain(f"{at}: {found.error}")),
+        Line("error", printable.plain(f"{at}: {verification.error}")),
         Line("info", f"the {counted} before it are unchanged; later lines prove nothing"),
         Line("next", "keep a copy of the file, and find out who could write to it"),
     )

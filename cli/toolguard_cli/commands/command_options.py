@@ -144,8 +144,8 @@ def command(app: typer.Typer, *shown: str, name: str | None = None, notes: str =
             if (result := run(**given)) is not None:
                 finish(result, as_json=shows_json)
 
-        for each in parameters:
-            _name_value(each)
+        for kept in parameters:
+            _name_value(kept)
         call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         app.command(name, **{"cls": PlainCommand, **options}, epilog=notes + examples(*shown))(call)

@@ -76,10 +76,10 @@ def listing(places: Places) -> Result:
     """List the answers about tools."""
     with gateway_stores.user_errors():
         known = stores.tool_answers(places.state_dir).known()
-    data = {"answers": [_public(each) for each in known]}
+    data = {"answers": [_public(answer) for answer in known]}
     if not known:
         return Result(COMMAND, data, (Line("info", "there are no answers: no agent has asked to use such a tool"),))
-    rows = (_row(each) for each in sorted(known, key=lambda each: (each.server, each.tool, each.agent)))
+    rows = (_row(answer) for answer in sorted(known, key=lambda answer: (answer.server, answer.tool, answer.agent)))
     return Result(COMMAND, data, tuple(tables.table(HEAD, rows)))
 
 
@@ -109,15 +109,15 @@ def forget(places: Places, name: Name, *, server: Server = False, agent: Agent =
     means = _meant(_subject("trust", name, server=server, agent=agent), everyone=not agent)
     caller = require_human.caller(places, "tools forget", loosens=not dry_run)
     with gateway_stores.user_errors():
-        gone = [each for each in stores.tool_answers(places.state_dir).known() if means(each)]
+        gone = [answer for answer in stores.tool_answers(places.state_dir).known() if means(answer)]
         if not gone:
             raise UserError(f"there is no answer about {printable.cut(name, 80)}", "toolguard tools lists all answers")
-        caller.require([f"would forget: {tool_answer.named(each)}" for each in gone])
+        caller.require([f"would forget: {tool_answer.named(answer)}" for answer in gone])
         if not dry_run:
             gone = answer_about_tools.forget(places, means)
     verb = "would forget" if dry_run else "forgot"
-    lines = tuple(Line("ok", f"{verb} {each.answer} {tool_answer.named(each)}") for each in gone)
-    return Result(COMMAND, {"dryRun": dry_run, "forgotten": [_public(each) for each in gone]}, lines)
+    lines = tuple(Line("ok", f"{verb} {answer.answer} {tool_answer.named(answer)}") for answer in gone)
+    return Result(COMMAND, {"dryRun": dry_run, "forgotten": [_public(answer) for answer in gone]}, lines)
 
 
 @command(app, "toolguard tools review")
@@ -129,12 +129,14 @@ def review(places: Places, *, yes: Yes = False, key: Key = "", as_json: bool = F
     """
     caller = require_human.caller(places, "tools review")
     with gateway_stores.user_errors():
-        before = [each for each in stores.tool_answers(places.state_dir).known() if each.where == tool_answer.USED_BEFORE]
-        found = [*before, *answer_about_tools.unanswered(places)]
-    if not found:
+        before = [
+            answer for answer in stores.tool_answers(places.state_dir).known() if answer.where == tool_answer.USED_BEFORE
+        ]
+        unanswered = [*before, *answer_about_tools.unanswered(places)]
+    if not unanswered:
         return Result(COMMAND, {"trusted": []}, (Line("info", "there is nothing to decide"),))
-    more = [f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
-    lines = [*(printable.plain(tool_answer.named(each)) for each in found[:MOST_SHOWN]), *more]
+    more = [f"and {len(unanswered) - MOST_SHOWN} more"] if len(unanswered) > MOST_SHOWN else []
+    lines = [*(printable.plain(tool_answer.named(answer)) for answer in unanswered[:MOST_SHOWN]), *more]
     agreed = (yes and not caller.doubt) or (
         caller.confirm(lines)
         if caller.doubt
@@ -145,9 +147,9 @@ def review(places: Places, *, yes: Yes = False, key: Key = "", as_json: bool = F
         return Result(COMMAND, {"trusted": []}, (Line("info", text),), 1)
     with gateway_stores.user_errors():
         done = answer_about_tools.put(
-            places, [answer_about_tools.given(each, "reviewed") for each in found], _signing(places, key)
+            places, [answer_about_tools.given(answer, "reviewed") for answer in unanswered], _signing(places, key)
         )
-    return Result(COMMAND, {"trusted": [_public(each) for each in done]}, (Line("ok", f"{len(done)} are trusted"),))
+    return Result(COMMAND, {"trusted": [_public(answer) for answer in done]}, (Line("ok", f"{len(done)} are trusted"),))
 
 
 def _answered(
@@ -186,9 +188,9 @@ def _subject(answer: Literal["trust", "refuse"], name: str, *, server: bool, age
 
 
 def _meant(subject: ToolAnswer, *, everyone: bool) -> Callable[[ToolAnswer], bool]:
-    def means(each: ToolAnswer) -> bool:
-        is_it = each.tool == subject.tool if subject.tool else each.server == subject.server
-        return is_it and (everyone or each.agent == subject.agent)
+    def means(answer: ToolAnswer) -> bool:
+        is_it = answer.tool == subject.tool if subject.tool else answer.server == subject.server
+        return is_it and (everyone or answer.agent == subject.agent)
 
     return means
 

@@ -109,10 +109,10 @@ def _none(path: Path) -> tuple[Line, ...]:
 @command(app, "toolguard rules packs", name="packs")
 def packs() -> Result:
     """List the sample packs."""
-    found = {name: sample_packs.ids(name) for name in sample_packs.names()}
-    rows = [(name, str(len(ids)), sample_packs.about(name)) for name, ids in found.items()]
-    data = [{"pack": name, "about": sample_packs.about(name), "rules": ids} for name, ids in found.items()]
-    message = f"toolguard rules add {next(iter(found))} --dry-run shows the rules of a pack"
+    by_name = {name: sample_packs.ids(name) for name in sample_packs.names()}
+    rows = [(name, str(len(ids)), sample_packs.about(name)) for name, ids in by_name.items()]
+    data = [{"pack": name, "about": sample_packs.about(name), "rules": ids} for name, ids in by_name.items()]
+    message = f"toolguard rules add {next(iter(by_name))} --dry-run shows the rules of a pack"
     return Result("rules packs", {"packs": data}, (*tables.table(PACKS_HEAD, rows), Line("next", message)))
 
 

@@ -44,7 +44,7 @@ def run(
             about = state_archive.write(places.state_dir, target)
         except OSError as error:
             raise UserError(f"nothing was written: {error}", f"check {printable.plain(str(target.parent))}") from error
-    total = sum(each.size for each in about.files)
+    total = sum(archived.size for archived in about.files)
     line = gateway_stores.event("state", code="state.exported", reason=f"{len(about.files)} files were written to {target}")
     lines = [
         Line("ok", f"{len(about.files)} files, {total:,} bytes: {printable.plain(str(target))}"),
@@ -52,4 +52,4 @@ def run(
         *([_PUBLIC] if file else []),
         *(Line("warn", warning) for warning in gateway_stores.logged(places, line)),
     ]
-    return Result("state export", {"file": str(target), "files": [each.name for each in about.files]}, tuple(lines))
+    return Result("state export", {"file": str(target), "files": [archived.name for archived in about.files]}, tuple(lines))

@@ -69,8 +69,8 @@ class DoctorSubject:
 
     @property
     def entry(self) -> dict[str, Any]:
-        found = self.get(*ENTRY)
-        return found if isinstance(found, dict) else {}
+        section = self.get(*ENTRY)
+        return section if isinstance(section, dict) else {}
 
     @property
     def user(self) -> int:

@@ -81,8 +81,8 @@ def _rejected(visit: FleetVisit, hours: int) -> dict[tuple[str, str], str]:
 
 def teams(visit: FleetVisit, asked: Query) -> page_types.TeamStates:
     del asked
-    found = visit.ask("SELECT fleet.page_teams(%s)", (), list[dict[str, Any]])
-    rows = [_named(team, "kill_at") for team in found]
+    answer = visit.ask("SELECT fleet.page_teams(%s)", (), list[dict[str, Any]])
+    rows = [_named(team, "kill_at") for team in answer]
     return page_types.TeamStates(_converted(rows, list[page_types.TeamState]))
 
 

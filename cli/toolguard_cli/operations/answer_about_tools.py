@@ -69,14 +69,14 @@ def begin(places: Places) -> list[Line]:
             return []
         now = float(int(time.time()))
         before = [
-            msgspec.structs.replace(each, where=tool_answer.USED_BEFORE, created=now, reason="it was in use before")
-            for each in unanswered(places)
+            msgspec.structs.replace(answer, where=tool_answer.USED_BEFORE, created=now, reason="it was in use before")
+            for answer in unanswered(places)
         ]
         done = store.begin(before, lambda _: None)
     except (StoreError, UserError, OSError) as error:
         return [Line("warn", printable.plain(f"what agents used so far is not known, and will be asked about: {error}"))]
     if not done:
         return []
-    tools = len({each.tool for each in done})
+    tools = len({answer.tool for answer in done})
     text = f"{tools} tool{'' if tools == 1 else 's'} of servers and plugins that agents used before will not be asked about"
     return [Line("info", f"{text}; toolguard tools review lists them")]

@@ -168,7 +168,7 @@ def otlp_logs(lines: Sequence[tuple[AuditLine, str]]) -> dict[str, Any]:
 def _record(line: AuditLine, text: str) -> dict[str, Any]:
     number, name = OTLP_SEVERITIES[severity(line.event)]
     names = ("event", "code", "tool", "agent", "session", "run", "nonce", "by")
-    known = {f"toolguard.{each}": getattr(line, each) for each in names}
+    known = {f"toolguard.{member}": getattr(line, member) for member in names}
     return {
         "timeUnixNano": str(_nanoseconds(line.time)), "severityNumber": number, "severityText": name,
         "body": {"stringValue": text},

@@ -115,8 +115,8 @@ def read(path: Path) -> Archive:
         raise UserError(f"{printable.plain(str(path))} does not exist", "give a file of `toolguard state export`") from error
     except (OSError, EOFError, tarfile.TarError, zlib.error, ValueError) as error:
         raise _unusable(path, str(getattr(error, "strerror", "") or error)) from error
-    found = tuple(ArchivedFile(name, len(data), _digest(data)) for name, data in contents.items())
-    if found != about.files:
+    files = tuple(ArchivedFile(name, len(data), _digest(data)) for name, data in contents.items())
+    if files != about.files:
         raise _unusable(path, "a file in it is missing or damaged")
     if unknown := [name for name in contents if kind_of(name) == "here"]:
         raise _unusable(path, f"it has {unknown[0]!a}, which belongs in no archive")

@@ -54,12 +54,12 @@ def accesses(lines: Iterable[str]) -> Iterator[FileAccess]:
         if call in STARTS:
             programs.setdefault(result.split(" ", 1)[0], programs.get(pid, ""))
             continue
-        found = not result.startswith("-1")
+        is_there = not result.startswith("-1")
         path = _path(arguments)
-        if call.startswith("execve") and found:
+        if call.startswith("execve") and is_there:
             programs[pid] = basename(path)
         if path and not (call.startswith("open") and _WRITES.search(arguments)):
-            yield FileAccess(programs.get(pid, ""), _act(call), path, found, _FOLDER.search(arguments) is not None)
+            yield FileAccess(programs.get(pid, ""), _act(call), path, is_there, _FOLDER.search(arguments) is not None)
 
 
 def _calls(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:

@@ -38,7 +38,7 @@ def limit_settings(places: Places) -> Config:
     known = value if isinstance(value, dict) else {}
     agents = known.get("agents")
     own = (
-        {name: {"runLimits": each["runLimits"]} for name, each in agents.items() if _has_run_limits(each)}
+        {name: {"runLimits": agent["runLimits"]} for name, agent in agents.items() if _has_run_limits(agent)}
         if isinstance(agents, dict)
         else {}
     )

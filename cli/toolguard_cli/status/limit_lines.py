@@ -63,15 +63,15 @@ def table(view: LimitsView) -> list[Line]:
 def of_runs(places: Places) -> list[str]:
     """The limits on one run, in general and of agents."""
     config = cost_format.limit_settings(places)
-    general, found = config.run_limits, []
+    general, rows = config.run_limits, []
     for agent in ("", *config.agents):
         limits = config.for_agent(agent).run_limits if agent else general
         parts = [f"{most:,} {limit_texts.RUN_UNITS[unit]}" for unit, most in msgspec.to_builtins(limits).items() if most]
         if limits != (RunLimits() if not agent else general):
-            found.append(
+            rows.append(
                 printable.plain(f"a run{f' of {agent}' if agent else ''}: {', '.join(parts) or 'no limit'} (runLimits)")
             )
-    return found
+    return rows
 
 
 def lines(view: LimitsView) -> list[Line]:

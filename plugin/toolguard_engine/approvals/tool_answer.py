@@ -80,19 +80,22 @@ class ToolAnswers:
     """Answers by what they are about."""
 
     def __init__(self, answers: Iterable[ToolAnswer] = ()) -> None:
-        self._by_subject = {subject(each): each for each in answers}
+        self._by_subject = {subject(answer): answer for answer in answers}
 
     def standing(self, use: ToolUse) -> ToolStanding:
         about = self._about(use)
-        if any(each.answer == "refuse" for each in about):
+        if any(answer.answer == "refuse" for answer in about):
             return "refused"
-        if any(not (each.tool and _differs(each, use)) for each in about):
+        if any(not (answer.tool and _differs(answer, use)) for answer in about):
             return "trusted"
         return "changed" if about else "new"
 
     def unbound(self, use: ToolUse) -> ToolAnswer | None:
         """The answer that trusts this tool without saying how it described itself, where that is known now."""
-        return next((each for each in self._about(use) if each.tool and _binds(each, use) and not _differs(each, use)), None)
+        return next(
+            (answer for answer in self._about(use) if answer.tool and _binds(answer, use) and not _differs(answer, use)),
+            None,
+        )
 
     def _about(self, use: ToolUse) -> list[ToolAnswer]:
         names = [(use.tool, "")] + [("", use.server)] * bool(use.server)

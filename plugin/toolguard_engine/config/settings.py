@@ -380,11 +380,11 @@ def metrics_of(raw: object) -> MetricsConfig:
     """The metrics file and dashboard settings, even if other settings are invalid: as the plugin starts the dashboard
     (`dashboardCommand`). The defaults if these cannot be read either, because then no dashboard starts."""
     try:
-        found = msgspec.convert({} if raw is None else raw, _Settings).metrics
+        metrics = msgspec.convert({} if raw is None else raw, _Settings).metrics
     except (msgspec.ValidationError, RecursionError):
         return MetricsConfig()
-    page = found.dashboard
-    return MetricsConfig(db_path=found.db_path, dashboard=DashboardConfig(page.enabled, page.port, page.bind, page.hosts))
+    page = metrics.dashboard
+    return MetricsConfig(db_path=metrics.db_path, dashboard=DashboardConfig(page.enabled, page.port, page.bind, page.hosts))
 
 
 def parse(raw: object) -> Config:
@@ -394,7 +394,7 @@ def parse(raw: object) -> Config:
 
 def digests(config: Config) -> dict[str, str]:
     """A digest of each setting that is not at its default, to compare what two processes have read."""
-    usual, own = (_comparable(msgspec.to_builtins(each)) for each in (Config(), config))
+    usual, own = (_comparable(msgspec.to_builtins(settings)) for settings in (Config(), config))
     texts = {name: msgspec.json.encode(own[name], order="deterministic") for name in own if usual.get(name) != own[name]}
     return {name: sha256(text).hexdigest()[:16] for name, text in texts.items()}
 
@@ -402,5 +402,5 @@ def digests(config: Config) -> dict[str, str]:
 def _comparable(value: Any, name: str = "") -> Any:
     """Paths without their folder, because the gateway replaces `~` in them, perhaps by a home other than ours."""
     if isinstance(value, dict):
-        return {key: _comparable(each, key) for key, each in value.items()}
+        return {key: _comparable(member, key) for key, member in value.items()}
     return value.rpartition("/")[2] if isinstance(value, str) and name.lower().endswith("path") else value

@@ -39,8 +39,8 @@ class EffectiveSettings(msgspec.Struct, frozen=True):
     def of(self, agent: str, name: str) -> Value:
         """The value for this agent, or the general one if `agent` is empty; the default if unknown or invalid."""
         own = self.agents.get(agent, {})
-        found = own[name] if name in own else self.values.get(name, DEFAULTS.get(name))
-        return found if ORDERS[name].fits(found) else DEFAULTS.get(name)
+        value = own[name] if name in own else self.values.get(name, DEFAULTS.get(name))
+        return value if ORDERS[name].fits(value) else DEFAULTS.get(name)
 
 
 class StrictnessChange(msgspec.Struct, frozen=True):
@@ -105,7 +105,7 @@ class Listed(_Ranked):
 
     @staticmethod
     def _is_in(value: Value, group: tuple[Value, ...]) -> bool:
-        return any(value == each and type(value) is type(each) for each in group)
+        return any(value == member and type(value) is type(member) for member in group)
 
 
 class Higher(_Ranked):
@@ -133,7 +133,7 @@ class _Names:
     """A list of names; added or removed ones can make it weaker."""
 
     def fits(self, value: Value) -> bool:
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
     @staticmethod
     def _set(value: Value) -> set[str]:
@@ -337,20 +337,20 @@ def settings_of(config: Config, *, plugin: bool = True, conversation: bool | Non
     if conversation is not None:
         general[CONVERSATION] = conversation
     return EffectiveSettings(
-        general, {agent: own for agent, each in config.agents.items() if (own := _flat(msgspec.to_builtins(each)))}
+        general, {agent: own for agent, settings in config.agents.items() if (own := _flat(msgspec.to_builtins(settings)))}
     )
 
 
 def weaker(old: EffectiveSettings, new: EffectiveSettings) -> tuple[StrictnessChange, ...]:
     """The settings of `new` that guard less than in `old`. Settings unknown to `new` are not compared."""
-    found = [
+    changes = [
         StrictnessChange(name, was, now)
         for name in ORDERS
         if name in new.values and ORDERS[name].weaker(was := old.of("", name), now := new.of("", name))
     ]
     for agent in sorted({*old.agents, *new.agents}):
-        found += _of_agent(old, new, agent)
-    return tuple(found)
+        changes += _of_agent(old, new, agent)
+    return tuple(changes)
 
 
 def raised(old: EffectiveSettings, new: EffectiveSettings) -> EffectiveSettings:
@@ -362,11 +362,11 @@ def raised(old: EffectiveSettings, new: EffectiveSettings) -> EffectiveSettings:
 
 def accepting(old: EffectiveSettings, changes: tuple[StrictnessChange, ...]) -> EffectiveSettings:
     """`old` with these changes applied."""
-    values = {**old.values, **{each.name: each.new for each in changes if not each.agent}}
+    values = {**old.values, **{change.name: change.new for change in changes if not change.agent}}
     agents = {agent: dict(own) for agent, own in old.agents.items()}
-    for each in changes:
-        if each.agent:
-            agents.setdefault(each.agent, {})[each.name] = each.new
+    for setting_change in changes:
+        if setting_change.agent:
+            agents.setdefault(setting_change.agent, {})[setting_change.name] = setting_change.new
     return EffectiveSettings(values, agents)
 
 
@@ -396,14 +396,14 @@ _COMPARED: Mapping[str, Callable[[Any], Value]] = {"limits": spending_limits.amo
 
 def _flat(nested: dict[str, Any], above: str = "") -> Values:
     """The settings with an order, by full name."""
-    found: Values = {}
+    flat: Values = {}
     for key, value in nested.items():
         name = f"{above}{key}"
         if name in ORDERS:
-            found[name] = _COMPARED[name](value) if name in _COMPARED else value
+            flat[name] = _COMPARED[name](value) if name in _COMPARED else value
         elif isinstance(value, dict) and name != "agents":
-            found |= _flat(value, f"{name}.")
-    return found
+            flat |= _flat(value, f"{name}.")
+    return flat
 
 
 def shown(value: Value) -> str:
@@ -413,8 +413,8 @@ def shown(value: Value) -> str:
     return redact.cut(printable.plain(value if isinstance(value, str) else json.dumps(value)), MAX_SHOWN)
 
 
-def _names(found: set[str]) -> str:
-    names = [redact.cut(printable.plain(name), MAX_NAME) for name in sorted(found)]
+def _names(quoted: set[str]) -> str:
+    names = [redact.cut(printable.plain(name), MAX_NAME) for name in sorted(quoted)]
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return ", ".join(names[:MAX_NAMES]) + more
 

@@ -22,17 +22,17 @@ _NEW = "This agent has not used {what} before; a yes lets it from now on.{about}
 _CHANGED = "{what} describes itself differently than when it was allowed; a yes allows it as it is now.{about}"
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     """A block of what is refused, and a hold in place of an allow."""
     use = given.tools.use_of(given.call) if given.tools and not given.is_typed else None
-    if given.tools is None or use is None or found.decision == "block":
+    if given.tools is None or use is None or earlier.decision == "block":
         return None
     standing = given.tools.standing(use)
     if standing == "refused":
-        return judgement.changed(found, Verdict("block", REFUSED, reason=refusal(use)))
-    if standing == "trusted" or use.reads or found.decision != "allow" or given.config.tools.first_use == "allow":
+        return judgement.changed(earlier, Verdict("block", REFUSED, reason=refusal(use)))
+    if standing == "trusted" or use.reads or earlier.decision != "allow" or given.config.tools.first_use == "allow":
         return None
-    return judgement.changed(found, Verdict("hold", CODE, reason=reason(use, is_changed=standing == "changed")))
+    return judgement.changed(earlier, Verdict("hold", CODE, reason=reason(use, is_changed=standing == "changed")))
 
 
 def reason(use: ToolUse, *, is_changed: bool) -> str:

@@ -33,17 +33,17 @@ _CLARITY, _STAKES = 6, 6
 _NOT_KNOWN = "{program} may run {file}, and what this call writes there is not known."
 
 
-def judge(given: LayerInput, found: Judgement) -> Judgement | None:
-    if not given.living or given.judge_command is None or found.decision == "block":
+def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
+    if not given.living or given.judge_command is None or earlier.decision == "block":
         return None
-    result = found
+    result = earlier
     for reading in _readings(given):
         if path := _unwritten(given, reading):
             result = Judgement("hold", UNKNOWN, _CLARITY, _STAKES, reason=_UNWRITTEN.format(file=path))
-        for each in _judged(given, given.living, reading, arrivals) if (arrivals := arrivals_of(reading)) else ():
-            if (_STRICTNESS[each.decision], each.score) > (_STRICTNESS[result.decision], result.score):
-                result = each
-    return None if result is found or _STRICTNESS[result.decision] <= _STRICTNESS[found.decision] else result
+        for judgement in _judged(given, given.living, reading, arrivals) if (arrivals := arrivals_of(reading)) else ():
+            if (_STRICTNESS[judgement.decision], judgement.score) > (_STRICTNESS[result.decision], result.score):
+                result = judgement
+    return None if result is earlier or _STRICTNESS[result.decision] <= _STRICTNESS[earlier.decision] else result
 
 
 def _readings(given: LayerInput) -> Iterator[CallReading]:
@@ -52,16 +52,16 @@ def _readings(given: LayerInput) -> Iterator[CallReading]:
         yield given.reading
         return
     for process, entry in given.entries:
-        yield from (typed_input.reading_of(given.reading, process, each) for each in entry.commands)
+        yield from (typed_input.reading_of(given.reading, process, command) for command in entry.commands)
 
 
 def _unwritten(given: LayerInput, reading: CallReading) -> str:
     """A file that the call runs, and that an earlier call may still be writing; empty if there is none."""
-    making = [each for each in given.living or () if each.makes] if reading.commands else []
+    making = [program for program in given.living or () if program.makes] if reading.commands else []
     if not making or not reading.command_readings:
         return ""
     paths = living_readings.run_by(reading.running)
-    return next((path for path in paths if any(each.is_making(path, given.call.at) for each in making)), "")
+    return next((path for path in paths if any(program.is_making(path, given.call.at) for program in making)), "")
 
 
 def _judged(given: LayerInput, living: LivingPrograms, reading: CallReading, arrivals: Arrivals) -> Iterator[Judgement]:
@@ -113,9 +113,9 @@ def _harmful(
     yield replace(after, code=code, reason=reason, ends=False, free=False)
 
 
-def _about(found: Judgement) -> frozenset[tuple[str, str]]:
+def _about(judgement: Judgement) -> frozenset[tuple[str, str]]:
     """What a judgement is about, wherever in a file it stands."""
-    return frozenset((match.rule, match.target) for match in found.matches) or frozenset({(found.code, "")})
+    return frozenset((match.rule, match.target) for match in judgement.matches) or frozenset({(judgement.code, "")})
 
 
 def _shown(program: LivingProgram) -> str:

@@ -43,7 +43,7 @@ TOO_INTRICATE = Verdict("hold", rubric.TOO_INTRICATE_CODE, reason=rubric.TOO_INT
 class Layer(Protocol):
     """A module of `layers`, see `layer_input`."""
 
-    def judge(self, given: LayerInput, found: Judgement, /) -> Judgement | None: ...
+    def judge(self, given: LayerInput, earlier: Judgement, /) -> Judgement | None: ...
 
 
 LAYERS: tuple[Layer, ...] = (
@@ -73,27 +73,27 @@ LAYERS: tuple[Layer, ...] = (
 """The order of the layers. Nothing else decides it: each is given the judgement of those before it."""
 
 
-def _partial(found: Judgement) -> Judgement:
-    if found.decision == "allow":
-        found = judgement.changed(found, TOO_INTRICATE)
-    return found if found.partial else structs.replace(found, partial=True)
+def _partial(judged: Judgement) -> Judgement:
+    if judged.decision == "allow":
+        judged = judgement.changed(judged, TOO_INTRICATE)
+    return judged if judged.partial else structs.replace(judged, partial=True)
 
 
 def judged(given: LayerInput) -> Judgement:
     """The call judged by all layers. Once a layer has failed, no later one lets the call run: it may not have seen all."""
-    found, failed = judgement.UNJUDGED, False
+    earlier, failed = judgement.UNJUDGED, False
     try:
         for layer in LAYERS:
             try:
-                changed = layer.judge(given, found)
+                changed = layer.judge(given, earlier)
             except (TooIntricate, MemoryError):  # too much work to look at: held, unless another layer blocks it
                 failed, changed = True, None
             if changed is not None:
-                found = changed
+                earlier = changed
             if failed:
-                found = _partial(found)
-            if found.ends:
+                earlier = _partial(earlier)
+            if earlier.ends:
                 break
     except RecursionError:  # the arguments could be decoded, and are too deep for a layer
         return judgement.wrap(TOO_DEEP)
-    return found
+    return earlier

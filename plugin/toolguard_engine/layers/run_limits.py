@@ -85,9 +85,9 @@ def _near(use: RunUse, call: Call, limits: RunLimits) -> tuple[str, int, int] | 
 def _uses(use: RunUse, call: Call, limits: RunLimits) -> list[tuple[str, int, int]]:
     """Each limit that is set: its unit, what is used of it, and its amount."""
     began, first = use.began or call.at, use.first or call.request
-    found = [
+    uses = [
         ("calls", use.ran, limits.calls),
         ("requests", call.request - first, limits.requests),
         ("minutes", int((call.at - began) / SECONDS), limits.minutes),
     ]
-    return [each for each in found if each[2]]
+    return [each for each in uses if each[2]]

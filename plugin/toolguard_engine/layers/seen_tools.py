@@ -61,19 +61,19 @@ class SeenTools:
     def described(self, agent: str, text: str) -> None:
         """The gateway has shown this agent one tool or several."""
         try:
-            found = msgspec.json.decode(text)
+            parsed = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
             return
-        for use in self._taken(agent, found):
+        for use in self._taken(agent, parsed):
             self.shown(use)
 
-    def _taken(self, agent: str, found: Any) -> Iterator[ToolUse]:
-        listed = found.get("tools") if isinstance(found, dict) and "tools" in found else [found]
-        for each in listed[:MAX_LISTED] if isinstance(listed, list) else ():
-            name = tool_name(_text(each, "name", MAX_NAME))
+    def _taken(self, agent: str, listing: Any) -> Iterator[ToolUse]:
+        listed = listing.get("tools") if isinstance(listing, dict) and "tools" in listing else [listing]
+        for shown_tool in listed[:MAX_LISTED] if isinstance(listed, list) else ():
+            name = tool_name(_text(shown_tool, "name", MAX_NAME))
             if not name or is_own(name):
                 continue
-            before, now = self._shown.get((agent, name), _NOT_SHOWN), _shown(each)
+            before, now = self._shown.get((agent, name), _NOT_SHOWN), _shown(shown_tool)
             if not now.schema:  # a list shows no parameters: what was shown of them stays
                 now = msgspec.structs.replace(now, schema=before.schema, reads=before.reads)
             self._keep((agent, name), now)
@@ -112,19 +112,19 @@ def _only_reads(name: str, hint: bool | None) -> bool:  # noqa: FBT001 - as the 
     return hint is not False if action == "look" else hint is True and not action
 
 
-def _shown(each: dict[str, Any]) -> _ShownTool:
-    kind, _, rest = _text(each, "id", 2 * MAX_NAME).partition(":")
+def _shown(tool: dict[str, Any]) -> _ShownTool:
+    kind, _, rest = _text(tool, "id", 2 * MAX_NAME).partition(":")
     server = rest.partition(":")[0] if kind in _SERVER_KINDS else ""
-    reads = each.get("reads")
+    reads = tool.get("reads")
     return _ShownTool(
         "" if server == "core" else server.lower()[:MAX_NAME],
-        _text(each, "words", MAX_DIGEST),
-        _text(each, "schema", MAX_DIGEST),
-        printable.cut(printable.plain(_text(each, "about", 4 * MAX_ABOUT)), MAX_ABOUT),
+        _text(tool, "words", MAX_DIGEST),
+        _text(tool, "schema", MAX_DIGEST),
+        printable.cut(printable.plain(_text(tool, "about", 4 * MAX_ABOUT)), MAX_ABOUT),
         reads if isinstance(reads, bool) else None,
     )
 
 
-def _text(each: Any, name: str, most: int) -> str:
-    value = each.get(name) if isinstance(each, dict) else None
+def _text(tool: Any, name: str, most: int) -> str:
+    value = tool.get(name) if isinstance(tool, dict) else None
     return value[:most] if isinstance(value, str) else ""

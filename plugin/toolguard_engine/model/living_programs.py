@@ -160,19 +160,19 @@ class LivingPrograms:
     @property
     def lasting(self) -> list[LivingProgram]:
         """Those that may outlive their calls, for an engine after this one; of too many, the last ones."""
-        found, room = list[LivingProgram](), MAX_STORED
-        for each in reversed(self._known.values()):
-            if (each.goes_on or each.process) and (room := room - each.size) >= 0:
-                found.append(each)
-        return found[::-1]
+        programs, room = list[LivingProgram](), MAX_STORED
+        for program in reversed(self._known.values()):
+            if (program.goes_on or program.process) and (room := room - program.size) >= 0:
+                programs.append(program)
+        return programs[::-1]
 
     def restore(self, programs: list[LivingProgram]) -> None:
         """What was known before; what is known now is newer."""
         newer = list(self)
         for number in list(self._known):
             self._drop(number)
-        for each in (*programs, *newer):
-            self._add(each)
+        for program in (*programs, *newer):
+            self._add(program)
 
     def started(self, program: LivingProgram) -> None:
         if sum(map(len, program.commands)) > MAX_COMMAND or not program.matters:

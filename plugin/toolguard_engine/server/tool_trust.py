@@ -48,7 +48,7 @@ class ToolTrust:
 
     def standing(self, use: ToolUse) -> ToolStanding:
         """Raises `StoreError`."""
-        known = [each for each in self._store.known() if self._counts(each)]
+        known = [answer for answer in self._store.known() if self._counts(answer)]
         return ToolAnswers([*known, *self._unsigned]).standing(use)
 
     def _counts(self, answer: ToolAnswer) -> bool:

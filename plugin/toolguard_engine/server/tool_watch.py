@@ -42,7 +42,7 @@ class ToolWatch:
             self._answers = answers
             config = self._context.session.config
             is_signed = config.approval.is_signed or config.fleet.enabled
-            self._seen.answers = ToolAnswers(each for each in answers if not is_signed or each.answer == "refuse")
+            self._seen.answers = ToolAnswers(answer for answer in answers if not is_signed or answer.answer == "refuse")
 
     def _bind(self, use: ToolUse) -> None:
         """The tool has shown itself: it is trusted as what it is now, if it was trusted without being seen."""

@@ -146,8 +146,8 @@ class UndoSaver:
 
     def _saved(self, job: _Job, folder: UndoFolder) -> UndoEntry:
         changes = job.changes
-        if len(changes) <= MAX_LOOKED_UP and all(each.way == "replaced" for each in changes):
-            changes = tuple(each for each in changes if not git_index.is_committed(each.path))
+        if len(changes) <= MAX_LOOKED_UP and all(change.way == "replaced" for change in changes):
+            changes = tuple(change for change in changes if not git_index.is_committed(change.path))
         state = os.path.realpath(self._state_dir)
         where, own = Where(os.path.realpath(self._home), state_dir=state), str(atomic.own_folder(Path(state)))
         is_left_out = partial(_is_left_out, where, own)

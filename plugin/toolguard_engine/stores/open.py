@@ -149,8 +149,8 @@ def fleet_rules(state_dir: Path, fleet: FleetConfig) -> tuple[Rule, ...]:
         return ()
     from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy
 
-    found = LastGoodPolicy(state_dir, fleet.team, Path(fleet.trust)).load()
-    return found.policy.rules if found else ()
+    policy = LastGoodPolicy(state_dir, fleet.team, Path(fleet.trust)).load()
+    return policy.policy.rules if policy else ()
 
 
 def audit_log(state_dir: Path) -> ports.AuditLogStore:

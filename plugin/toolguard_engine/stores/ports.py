@@ -225,7 +225,7 @@ class LastGoodStore(Protocol):
     def tables(self, kind: str) -> Tables | None:
         """None if no good version of this kind is known. Never raises."""
 
-    def keep(self, found: Mapping[str, Tables]) -> None:
+    def keep(self, tables: Mapping[str, Tables]) -> None:
         """Stores these kinds and leaves the others."""
 
 
@@ -422,7 +422,7 @@ class NotificationStore(Protocol):
         """What `take` was given last."""
 
     def take(
-        self, found: Sequence[Notification], position: ReadUpTo | None = None, counts: Mapping[str, int] | None = None
+        self, messages: Sequence[Notification], position: ReadUpTo | None = None, counts: Mapping[str, int] | None = None
     ) -> None:
         """Stores all of it in one transaction. Notifications that are there already are ignored, repeated ones counted."""
 
@@ -447,7 +447,7 @@ class NotificationStore(Protocol):
     def unlogged(self) -> list[Notification]:
         """Lost notifications that are not in the audit log yet, not more than 100."""
 
-    def logged(self, found: Sequence[Notification]) -> None: ...
+    def logged(self, messages: Sequence[Notification]) -> None: ...
 
     def state_of(self, name: str, target: str) -> Notification | None: ...
 

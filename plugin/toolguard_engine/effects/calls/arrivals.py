@@ -50,7 +50,7 @@ class Arrivals:
     def __init__(self, reading: CallReading) -> None:
         self._reading = reading
         self._lands: dict[str, tuple[str, ...]] = {}
-        self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
+        self._changes = [(file, tuple(self._paths(file)) if is_known(file.path) else ()) for file in arriving(reading)]
         landed = (
             unknown_landings.unknown_landings(reading.command_readings, reading.command_where) if reading.commands else ()
         )
@@ -61,12 +61,12 @@ class Arrivals:
         self._unreadable: set[str] = set()
         self._edited: dict[tuple[int, str], str | None] = {}
         self._paths_changed = {path for _, paths in self._changes for path in paths}
-        self._paths_changed.update(each.path for each in self._unknown if not each.below)
+        self._paths_changed.update(change.path for change in self._unknown if not change.below)
         self._folders = {path for change, paths in self._changes if change.kind != "wrote" for path in paths}
-        self._folders.update(each.path for each in self._unknown if each.below)
+        self._folders.update(change.path for change in self._unknown if change.below)
         """Where all that is in a folder may be replaced."""
         names_all = all(paths for _, paths in self._changes)
-        self._is_open = not names_all or any(UNKNOWN in each.path and not each.below for each in self._unknown)
+        self._is_open = not names_all or any(UNKNOWN in change.path and not change.below for change in self._unknown)
         """Whether it may change files whose paths are not known."""
 
     def __bool__(self) -> bool:
@@ -84,24 +84,24 @@ class Arrivals:
     def at(self, program: LivingProgram) -> dict[str, str | None]:
         """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
         self._spend(program)
-        found: dict[str, str | None] = {}
+        texts: dict[str, str | None] = {}
         lost: dict[str, dict[str, None]] = {}
         for change, paths in self._changes:
             for name, inside in self._meant(change, paths, program):
-                if len(found) >= MAX_CHANGED and name not in found:
+                if len(texts) >= MAX_CHANGED and name not in texts:
                     continue
-                before = found.get(name)
+                before = texts.get(name)
                 if (text := self._text(change, inside, name, before)) is not None:
-                    found[name] = text[-MAX_TEXT:]
+                    texts[name] = text[-MAX_TEXT:]
                     if before and not text.startswith(before):
                         lost.setdefault(name, {}).update(dict.fromkeys(before.split("\n")))
                 elif self._is_unknown(change, inside, fresh=name in program.again):
-                    found[name] = None
+                    texts[name] = None
         for unknown in self._unknown:
             for name in self._covered(unknown, program):
-                if name not in found or found[name] is not None:
-                    self._change(name, unknown, program, found, lost.setdefault(name, {}))
-        return {name: text and self._with_lost(text, name, lost.get(name)) for name, text in found.items()}
+                if name not in texts or texts[name] is not None:
+                    self._change(name, unknown, program, texts, lost.setdefault(name, {}))
+        return {name: text and self._with_lost(text, name, lost.get(name)) for name, text in texts.items()}
 
     def _with_lost(self, text: str, name: str, lost: dict[str, None] | None) -> str | None:
         """A program may read a file between two changes of a call, and the later one may not happen: with the lines that
@@ -124,13 +124,14 @@ class Arrivals:
     def _has_landed(self, path: str) -> bool:
         """Whether the call itself puts something unknown there before it brings it elsewhere."""
         return any(
-            each.covers(path) or (UNKNOWN in each.path and any(_fitting(each.path, (path,)))) for each in self._unknown
+            change.covers(path) or (UNKNOWN in change.path and any(_fitting(change.path, (path,))))
+            for change in self._unknown
         )
 
     def _spend(self, program: LivingProgram) -> None:
         """What comparing the changes with the files of a program costs."""
         folders = sum(change.kind != "wrote" or not paths for change, paths in self._changes)
-        folders += sum(each.below for each in self._unknown)
+        folders += sum(change.below for change in self._unknown)
         patterns = len(program.patterns) + len(program.named)
         compared = (len(self._changes) + len(self._unknown)) * (1 + patterns) / 2 + folders * len(program.files) / 4
         self._reading.work.spend(compared)
@@ -153,7 +154,7 @@ class Arrivals:
         name: str,
         change: UnknownChange,
         program: LivingProgram,
-        found: dict[str, str | None],
+        texts: dict[str, str | None],
         lost: dict[str, None],
     ) -> None:
         """What an edit in place makes of a file, or that it is not known.
@@ -163,15 +164,15 @@ class Arrivals:
         """
         if change.landed and (name not in program.again or self._is_persons(name)):
             return
-        before = found.get(name) or self._current(name)
+        before = texts.get(name) or self._current(name)
         text = self._after_edit(change, before)
         if text is not None:
-            found[name] = text
+            texts[name] = text
             if lost and (others := self._after_edit(change, "\n".join(lost))):
                 lost.update(dict.fromkeys(others.split("\n")))
             lost.update(dict.fromkeys(before.split("\n")))
         elif change.program is None or change.program.name != "git" or name in program.lines:
-            found[name] = None
+            texts[name] = None
 
     def _is_persons(self, name: str) -> bool:
         """Whether a file is there that no agent has made."""
@@ -223,8 +224,8 @@ class Arrivals:
             paths.append(f"{change.path}/{basename(change.source)}")
         for path in paths:
             if path not in self._lands:
-                found = (path, self._reading.files.resolve(path), self._reading.made.was(path))
-                self._lands[path] = tuple(dict.fromkeys(found))
+                names = (path, self._reading.files.resolve(path), self._reading.made.was(path))
+                self._lands[path] = tuple(dict.fromkeys(names))
             yield from self._lands[path]
 
     def _text(self, change: MadeFile, inside: str, name: str, before: str | None) -> str | None:
@@ -246,25 +247,25 @@ class Arrivals:
 
     def _found_content(self, path: str) -> str | None:
         """As this call writes it or brings it there, or as it lies there."""
-        waiting, seen, found = [path], set[str](), list[str]()
+        waiting, seen, parts = [path], set[str](), list[str]()
         while waiting and len(seen) <= MAX_MOVES:
             if (at := waiting.pop()) in seen:
                 continue
             seen.add(at)
-            if own := [each for each, _ in self._changes if each.path == at and each.text]:
-                found += [*([] if own[0].whole else [self._current(at)]), *(each.text or "" for each in own)]
+            if own := [file for file, _ in self._changes if file.path == at and file.text]:
+                parts += [*([] if own[0].whole else [self._current(at)]), *(file.text or "" for file in own)]
             elif sources := list(self._sources(at)):
                 waiting += sources
             else:
-                found.append(self._lying_at(at))
-        text = "\n".join(filter(None, found))
+                parts.append(self._lying_at(at))
+        text = "\n".join(filter(None, parts))
         return text or (self._lying_at(path) if len(seen) > 1 else "") or None
 
     def _sources(self, path: str) -> Iterator[str]:
         """Where the call itself brings the content of a path from, perhaps with a folder around it."""
-        for each, _ in self._changes:
-            if each.kind != "wrote" and not each.many and f"{path}/".startswith(f"{each.path}/"):
-                yield each.source + path[len(each.path) :]
+        for file, _ in self._changes:
+            if file.kind != "wrote" and not file.many and f"{path}/".startswith(f"{file.path}/"):
+                yield file.source + path[len(file.path) :]
 
     def _lying_at(self, path: str) -> str:
         if is_known(path):
@@ -280,10 +281,10 @@ class Arrivals:
         return self._texts[path]
 
     def _read(self, path: str) -> str:
-        found = self._reading.files.read(path)
-        if isinstance(found, Unread) and found.reason not in ("absent", "not-regular"):
+        file = self._reading.files.read(path)
+        if isinstance(file, Unread) and file.reason not in ("absent", "not-regular"):
             self._unreadable.add(path)
-        text = found.text if isinstance(found, FileText) else ""
+        text = file.text if isinstance(file, FileText) else ""
         expected = self._reading.made.expected(path)
         if expected is None or expected.call == self._reading.call.call_id:
             return text
@@ -301,11 +302,11 @@ def unknown_changes(reading: CallReading) -> list[UnknownChange]:
     """The files that commands change in an unknown way."""
     if not reading.commands:
         return []
-    found, scripts = list[UnknownChange](), reading.running.changed_files()
+    changes, scripts = list[UnknownChange](), reading.running.changed_files()
     for seen, effects in zip(reading.command_readings, reading.command_effects, strict=True):
         for change in made_then_run.unknown_changes(seen, scripts, effects, reading.command_where):
-            found.append(change._replace(program=_script_around(change, seen)) if change.program is not None else change)
-    return found
+            changes.append(change._replace(program=_script_around(change, seen)) if change.program is not None else change)
+    return changes
 
 
 def _script_around(change: UnknownChange, seen: Reading) -> ProgramRun | None:
@@ -313,7 +314,7 @@ def _script_around(change: UnknownChange, seen: Reading) -> ProgramRun | None:
     program = change.program
     if program is None or program.argv != ("cat",) or not program.via:
         return program
-    started = (each for each in reversed(seen.runs[: change.at]) if each.name == program.via[-1])
+    started = (run for run in reversed(seen.runs[: change.at]) if run.name == program.via[-1])
     return next(started, program)
 
 

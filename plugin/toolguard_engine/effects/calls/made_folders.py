@@ -34,15 +34,15 @@ def makes_any(reading: CallReading) -> bool:
 
 def folders(reading: CallReading) -> list[str]:
     """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run."""
-    found: dict[str, None] = {}
+    nested: dict[str, None] = {}
     for run in reading.runs if reading.commands else ():
         if run.name not in _MAKERS or not AWAY.isdisjoint(run.via):
             continue
         for word in _named(run):
             path = normal(word, reading.command_where, run.cwd)
             if is_known(path) and path.count("/") > 1:
-                found[path] = None
-    return list(found)[:MAX_FOLDERS]
+                nested[path] = None
+    return list(nested)[:MAX_FOLDERS]
 
 
 def filled(reading: CallReading) -> list[str]:
@@ -66,7 +66,7 @@ def _named(run: ProgramRun) -> Iterator[str]:
         yield from words.texts
     elif run.name == "git":
         if words.verb in _CHECKS_OUT:
-            yield from (each.folder for each in landings(run))
+            yield from (landing.folder for landing in landings(run))
     elif run.name.startswith("python"):
         if run.argv[1:3] == ("-m", "venv"):
             yield from run.argv[3:] if len(run.argv) == 4 else ()  # noqa: PLR2004 - python -m venv FOLDER

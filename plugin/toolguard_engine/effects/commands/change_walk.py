@@ -58,8 +58,8 @@ class ChangeWalk(FileWalk):
         text = self.written.run_text(path, program.cwd)
         if text is None and self.running is not None and (file := self.running.text(path, program.cwd, sure=False)):
             text = file.text
-        apart = {each.word for each in program.words.given if "in-place" in each.entry.traits}
-        apart -= {each.word for each in program.words.given if "in-place" not in each.entry.traits}
+        apart = {option.word for option in program.words.given if "in-place" in option.entry.traits}
+        apart -= {option.word for option in program.words.given if "in-place" not in option.entry.traits}
         places = [at for at in range(len(program.argv) - 1) if at not in apart]
         filtering = program.with_words(tuple(program.argv[at] for at in places), places=places)
         changed = None if text is None else printed(replace(filtering, stdin=StdinSource(text))).text
@@ -88,16 +88,16 @@ class ChangeWalk(FileWalk):
 
     def _place(self, program: ProgramRun, state: ShellState) -> None:
         """What this command wrote is at its new place as well when it, or a folder around it, is copied, moved or linked."""
-        for each in landings(program):
+        for landing in landings(program):
             state.work.spend(PLACED)
-            if not each.source or UNKNOWN in each.source or each.host:
+            if not landing.source or UNKNOWN in landing.source or landing.host:
                 continue
             state.work.spend(len(self.written.texts) * LOOKED_AT)
-            source, text_at = located(each.source, program.cwd), dict(self.written.texts)
+            source, text_at = located(landing.source, program.cwd), dict(self.written.texts)
             for place, text in text_at.items():
                 if (rest := path_below(place, source)) is not None:
                     state.work.spend(PLACED + len(place) / CHARACTERS)
-                    landed = each.folder if GLOB.search(each.name) else each.path
+                    landed = landing.folder if GLOB.search(landing.name) else landing.path
                     self.written.store(located(f"{landed}{rest}", program.cwd), text)
 
     def _brought(self, program: ProgramRun) -> None:
@@ -118,13 +118,13 @@ class ChangeWalk(FileWalk):
         if text is None:
             text = f"{feed.was}\n{UNKNOWN}\n" if feed.was else None
             text = self.written.joined(filter(None, (*self._put_in(program, feed), text)), "\n") or None
-        paths = [each.target for each in program.redirects if each.kind in OUTPUT and each.fd in ("", "1")]
+        paths = [redirect.target for redirect in program.redirects if redirect.kind in OUTPUT and redirect.fd in ("", "1")]
         if program.name in STORING:
             paths += [word.removeprefix("of=") for word in program.words.texts if not word.startswith(("if=", "bs="))]
         if text is None:
             self._changed(paths, feed, program)
             return
-        appends = any(each.kind == "append" for each in program.redirects)
+        appends = any(redirect.kind == "append" for redirect in program.redirects)
         for path in paths:
             self.written.kept += len(text)
             if self.written.kept > MAX_TOTAL:
@@ -149,7 +149,7 @@ class ChangeWalk(FileWalk):
     def _changed(self, paths: list[str], feed: StdinSource, program: ProgramRun) -> None:
         """A text that is not known gets into files: it is that of another file, or nobody knows it."""
         is_copy = len(feed.files) == 1 and program.name == "cat"
-        kinds = {each.kind for each in program.redirects}
+        kinds = {redirect.kind for redirect in program.redirects}
         is_copy = is_copy and (feed.programs == ("cat",) or "read" in kinds) and "append" not in kinds
         for path in paths:
             if is_copy and self.running is not None:
@@ -197,12 +197,10 @@ class ChangeWalk(FileWalk):
     def _put_in(self, program: ProgramRun, feed: StdinSource) -> list[str]:
         """What the programs of a pipeline put into a text, and the files that they change, as far as they are known."""
         makers = [
-            each
-            for each in self.runs[-MAX_FED:]
-            if each is program or (program.pipeline and each.pipeline == program.pipeline)
+            run for run in self.runs[-MAX_FED:] if run is program or (program.pipeline and run.pipeline == program.pipeline)
         ]
-        own = [text for each in makers if (text := literals(each))]
-        return [*own, *(text for each in makers for text in self._named(each, feed))] if own else []
+        own = [text for maker in makers if (text := literals(maker))]
+        return [*own, *(text for maker in makers for text in self._named(maker, feed))] if own else []
 
     def _named(self, program: ProgramRun, feed: StdinSource) -> Iterator[str]:
         """The texts of the files that a program names."""

@@ -48,21 +48,21 @@ class CodeWalk(ChangeWalk):
             assigns=(),
             origin=file,
         )
-        found = code_sources.source(code)
-        if found is None or (self.running is not None and not self._enters(file, code, taken_in=taken_in)):
+        source = code_sources.source(code)
+        if source is None or (self.running is not None and not self._enters(file, code, taken_in=taken_in)):
             return
         before, self.here = self.here, file
         outer, state.work = state.work, self.running.work if self.running is not None else state.work
         flaws: set[Flaw] = {"long"} if len(file.text) > code_sources.MAX_FILE_CODE else set()
         try:
-            state.work.spend(CODE_FILE + len(found[1]) / CODE_CHARACTERS)
+            state.work.spend(CODE_FILE + len(source[1]) / CODE_CHARACTERS)
             self.noted(code)
-            self._commands_in(found, code, state)
+            self._commands_in(source, code, state)
             if file.made and not taken_in and not code_sources.is_parsed(program.name):
-                for _, text in quoted_commands.commands(found[1]):
+                for _, text in quoted_commands.commands(source[1]):
                     self.inner_text(text, replace(code, piped=False, stdin=None), state.fork(program.name))
             folder = file.path.rpartition("/")[0]
-            for path in code_files.imported(found[1], found[0], folder):
+            for path in code_files.imported(source[1], source[0], folder):
                 self._imported(path, program, state, folder)
         except (RunsFull, *FAILURES):
             flaws.add("intricate")
@@ -115,10 +115,10 @@ class CodeWalk(ChangeWalk):
             self._client(program, state)
             self._statement_files(program, state)
             return
-        if found := code_sources.source(program):
-            self._commands_in(found, program, state)
+        if source := code_sources.source(program):
+            self._commands_in(source, program, state)
             if self.running is not None and not is_away(program):
-                self._taken_in(found, program, state)
+                self._taken_in(source, program, state)
             if not code_sources.may_run_script(program):
                 return
         if (module := code_files.module(program)) and (every := self.specials.get(EVERY)):
@@ -145,7 +145,7 @@ class CodeWalk(ChangeWalk):
         for file in self.fed_files(program):
             self._fed_with(program, file, state)
         names = [*statement_files.named(program), *statement_files.taken_in((*program.argv[1:], self.fed(program) or ""))]
-        seen, found = set[str](), 0
+        seen, count = set[str](), 0
         while names and len(seen) < statement_files.MAX_NAMES and not is_away(program):
             name = names.pop(0)
             if name in seen:
@@ -153,8 +153,8 @@ class CodeWalk(ChangeWalk):
             seen.add(name)
             if (there := self._written_or_there(name, program)) is None:
                 continue
-            found += 1
-            if found > statement_files.MAX_FILES:
+            count += 1
+            if count > statement_files.MAX_FILES:
                 break
             if self._fed_with(program, there, state):
                 names += statement_files.taken_in((there.text,))
@@ -202,8 +202,8 @@ class CodeWalk(ChangeWalk):
         """The files with code that a word names: what this command wrote, else what lies there, else what is found."""
         if (text := self.written.run_text(word, program.cwd)) is not None:
             return [FilePlace(word, word, text, made=True)]
-        if found := self.files_at(word, program):
-            return found
+        if places := self.files_at(word, program):
+            return places
         file = self._searched_for((word,), program, state)
         return [file] if file else []
 

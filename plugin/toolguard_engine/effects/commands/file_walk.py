@@ -93,8 +93,8 @@ class FileWalk(WalkState):
         if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(program.via):
             word = f"{word[: -len(UNKNOWN)] or './'}**"
         meant = self.running.meant(word, program.cwd) if GLOB.search(word) else ()
-        found = (self.running.program(each, program.cwd, known=known_name) for each in meant or (program.argv[0],))
-        return [each for each in found if each is not None]
+        places = (self.running.program(operand, program.cwd, known=known_name) for operand in meant or (program.argv[0],))
+        return [place for place in places if place is not None]
 
     def _lists_of_name(self, program: ProgramRun) -> list[str]:
         """The files that the unknown name of a program may come from: `read f < list; $f`, `./$(cat list)`."""
@@ -105,10 +105,10 @@ class FileWalk(WalkState):
 
     def _on_path(self, program: ProgramRun, state: ShellState) -> list[FilePlace]:
         """The script that an agent put where the command looks for programs."""
-        found = str(dict(program.assigns).get("PATH") or state.variables.get("PATH", ""))
+        variable = str(dict(program.assigns).get("PATH") or state.variables.get("PATH", ""))
         if self.running is None or is_away(program):
             return []
-        folders = found.split(":")[:MAX_FED] if found else []
+        folders = variable.split(":")[:MAX_FED] if variable else []
         if not RUN_PACKAGES.isdisjoint(program.via):
             folders += [f"{folder}/node_modules/.bin" for folder in self.running.above(program.cwd)]
         for folder in folders:
@@ -146,12 +146,12 @@ class FileWalk(WalkState):
         if self.running is None or is_away(program):
             return
         feeds = [
-            feed for feed in (program.stdin, *(each for _, each in program.given)) if feed is not None and feed.programs
+            feed for feed in (program.stdin, *(source for _, source in program.given)) if feed is not None and feed.programs
         ]
         files = [path for feed in (*feeds, program.stdin) if feed is not None for path in feed.files]
-        for each in self.runs[-MAX_SOURCES:] if feeds else ():
-            if (each.piped and each.pipeline == program.pipeline) or "$()" in each.via[len(program.via) :]:
-                files += each.words.arguments
+        for run in self.runs[-MAX_SOURCES:] if feeds else ():
+            if (run.piped and run.pipeline == program.pipeline) or "$()" in run.via[len(program.via) :]:
+                files += run.words.arguments
         if program.name.startswith(UNKNOWN) or program.name == "eval" or UNKNOWN in program.argv:
             files += self.running.later.in_variables
         self.running.feeds(list(dict.fromkeys(files)), program.name, program.cwd)
@@ -175,37 +175,37 @@ class FileWalk(WalkState):
     def _files_meant(self, pattern: str, cwd: str) -> list[FilePlace]:
         """The files that agents made and that a pattern means."""
         running = self.running
-        found = running.meant(pattern, cwd) if running is not None else []
-        return [file for path in found if running is not None and (file := running.text(path, cwd))]
+        paths = running.meant(pattern, cwd) if running is not None else []
+        return [file for path in paths if running is not None and (file := running.text(path, cwd))]
 
     def _files_named_by_others(self, program: ProgramRun) -> list[FilePlace]:
         """The files of agents that a word may name which other programs print, as in `find x -type f | xargs sh`: those that
         the words of these programs mean, and those below the folders that they name, or below the folder where they run."""
         if self.running is None or self.running.was_empty or is_away(program):
             return []
-        found: dict[str, FilePlace] = {}
+        named: dict[str, FilePlace] = {}
         for file in self._files_listed(list(self.running.later.in_variables), program.cwd):
-            found[file.path] = file
-        for each in self._printers(program):
-            names = [value.text for value in each.words.values("-name", "-iname")]
-            words = [word for word in each.words.arguments if word not in names and _may_be_path(word)]
-            meant = [file for word in words for file in self._files_below(word, each.cwd)]
-            if each.name in _PASSING:  # a list of names
-                meant = self._files_listed([file.path for file in meant], each.cwd)
-            elif meant and each.name not in _PRINTS_NAMES:
-                meant += self._files_listed(words, each.cwd)
+            named[file.path] = file
+        for printer in self._printers(program):
+            names = [value.text for value in printer.words.values("-name", "-iname")]
+            words = [word for word in printer.words.arguments if word not in names and _may_be_path(word)]
+            meant = [file for word in words for file in self._files_below(word, printer.cwd)]
+            if printer.name in _PASSING:  # a list of names
+                meant = self._files_listed([file.path for file in meant], printer.cwd)
+            elif meant and printer.name not in _PRINTS_NAMES:
+                meant += self._files_listed(words, printer.cwd)
             elif not meant and not any("/" in word or GLOB.search(word) for word in words):
-                meant = self._files_meant("./**", each.cwd)
+                meant = self._files_meant("./**", printer.cwd)
             for file in meant:
                 if not names or any(fnmatchcase(last_part(file.path), name) for name in names):
-                    found[file.path] = file
-        return list(found.values())
+                    named[file.path] = file
+        return list(named.values())
 
     def _files_listed(self, lists: list[str], cwd: str) -> list[FilePlace]:
         """The files whose names stand in lists that agents made: in lines of their own, or as words in any notation."""
-        running, found = self.running, list[FilePlace]()
-        for each in lists:
-            path = running.path(each, cwd) if running is not None else ""
+        running, places = self.running, list[FilePlace]()
+        for list_file in lists:
+            path = running.path(list_file, cwd) if running is not None else ""
             if (
                 running is None
                 or not path
@@ -219,32 +219,32 @@ class FileWalk(WalkState):
             if len(words) > MAX_NAMES:
                 self.flaws.add("long")
             made = [word for word in islice(words, MAX_NAMES) if (at := running.path(word, cwd)) and running.is_made(at)]
-            found += [file for name in dict.fromkeys((*lines, *made)) if (file := running.text(name, cwd, sure=False))]
-        return found
+            places += [file for name in dict.fromkeys((*lines, *made)) if (file := running.text(name, cwd, sure=False))]
+        return places
 
     def _files_shown_by_others(self, program: ProgramRun) -> list[FilePlace]:
         """The files that the words of programs mean whose output runs, as in `grep . x | sh`."""
-        words = dict.fromkeys((word, each.cwd) for each in self._printers(program) for word in each.words.arguments)
+        words = dict.fromkeys((word, printer.cwd) for printer in self._printers(program) for word in printer.words.arguments)
         return [file for word, cwd in words for file in self._files_below(word, cwd, deep=False)]
 
     def _printers(self, program: ProgramRun) -> Iterator[ProgramRun]:
         """The programs that may have printed what another one runs, or that find it."""
-        for each in self.runs[-MAX_SOURCES:]:
-            is_around = each.name in program.via
-            is_printer = each.name in _FINDERS if is_around else each.piped or "$()" in each.via
-            if is_printer and each.name not in _NAMES_NOTHING:
-                yield each
+        for run in self.runs[-MAX_SOURCES:]:
+            is_around = run.name in program.via
+            is_printer = run.name in _FINDERS if is_around else run.piped or "$()" in run.via
+            if is_printer and run.name not in _NAMES_NOTHING:
+                yield run
 
     def _files_below(self, word: str, cwd: str, *, deep: bool = True) -> list[FilePlace]:
         """The files of agents that a word means, and those in a folder that it means if `deep`."""
         if self.running is None:
             return []
         if GLOB.search(word):
-            found = self._files_meant(word, cwd)
+            places = self._files_meant(word, cwd)
         else:
             file = self.running.text(word, cwd) if self.running.is_made_at(word, cwd) else None
-            found = [] if file is None else [file]
-        return found or (self._files_meant(f"{word}/**", cwd) if deep else [])
+            places = [] if file is None else [file]
+        return places or (self._files_meant(f"{word}/**", cwd) if deep else [])
 
     def fed_files(self, program: ProgramRun) -> list[FilePlace]:
         """The files that reach a program as they are: `sh < x`, `cat x | sh`."""

@@ -21,17 +21,17 @@ def settings(program: ProgramRun, state: ShellState) -> list[str]:
         **{name: value if isinstance(value, str) else value[0] for name, value in values.items()},
         **dict(program.assigns),
     }
-    found = []
+    pairs = []
     if _COUNT in known:
         numbers = [name.removeprefix(_KEY) for name in known if name.startswith(_KEY)][:MAX_SETTINGS]
-        found += [f"{known[_KEY + number]}={known.get(_VALUE + number, '')}" for number in numbers]
+        pairs += [f"{known[_KEY + number]}={known.get(_VALUE + number, '')}" for number in numbers]
     if parameters := known.get(_PARAMETERS, ""):
-        found += _words(parameters.replace("'='", "="))[:MAX_SETTINGS]
+        pairs += _words(parameters.replace("'='", "="))[:MAX_SETTINGS]
     for setting in given:
         key, sign, variable = setting.rpartition("=")
         if sign and variable in known:
-            found.append(f"{key}={known[variable]}")
-    return [word for setting in found for word in ("-c", setting)]
+            pairs.append(f"{key}={known[variable]}")
+    return [word for setting in pairs for word in ("-c", setting)]
 
 
 def _words(text: str) -> list[str]:

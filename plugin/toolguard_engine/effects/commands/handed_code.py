@@ -118,8 +118,8 @@ def _of_variables(program: ProgramRun) -> Iterator[str]:
     """The values of variables for the program, or of settings among its words: `X_PAGER=./x less`, `configure CC=./x`."""
     yield from (value for _, value in program.assigns[:MAX_WORDS])
     for word in program.argv[1:MAX_WORDS]:
-        if "=" in word and (found := _SETTING.fullmatch(word)):
-            yield found[1]
+        if "=" in word and (match := _SETTING.fullmatch(word)):
+            yield match[1]
 
 
 _SETTING = lazy_re.compile(r"(?:-D)?[A-Za-z_][\w.-]{0,60}=[\"']?([^\"']{1,400})[\"']?")

@@ -28,8 +28,8 @@ def linked_repository(walk: Walk, root: str) -> str:
     running = walk.running
     if running is None or (file := running.text(f"{root}/.git", "", sure=False)) is None:
         return ""
-    found = _LINK.match(file.text)
-    return normpath(join(root, found[1])) if found else ""
+    match = _LINK.match(file.text)
+    return normpath(join(root, match[1])) if match else ""
 
 
 def linked(walk: Walk, program: ProgramRun, state: ShellState) -> None:

@@ -147,8 +147,8 @@ def _find(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | N
             continue
         end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
         for start in _first_given(walk, starts) or ["."]:
-            for found in _found(walk, program, start, argv[at + 1 : end]):
-                filled = tuple(_filled(word, "{}", found) for word in argv[at + 1 : end])
+            for action in _found(walk, program, start, argv[at + 1 : end]):
+                filled = tuple(_filled(word, "{}", action) for word in argv[at + 1 : end])
                 walk.inner(filled, program, state.fork("find"))
         at = end + 1
     return None
@@ -179,12 +179,12 @@ _CODE = lazy_re.compile(r"\.[a-z]{1,4}\Z")
 
 def _fd(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
     argv = program.argv
-    at = next((each.word for each in program.words.given if "acts" in each.entry.traits), 0)
+    at = next((option.word for option in program.words.given if "acts" in option.entry.traits), 0)
     if at and argv[at + 1 :]:
         for start in _fd_folders(program.with_words(argv[:at]).words):
-            found = f"{start.rstrip('/')}/{UNKNOWN}"
-            filled = tuple(word.replace("{}", found) for word in argv[at + 1 :])
-            filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, found)
+            path = f"{start.rstrip('/')}/{UNKNOWN}"
+            filled = tuple(word.replace("{}", path) for word in argv[at + 1 :])
+            filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, path)
             walk.inner(filled, program, state.fork("fd"))
     return None
 

@@ -59,7 +59,7 @@ def _meant(file: FilePlace, names: list[str]) -> list[str]:
     """The names with what patterns stand for: `build:*`."""
     patterns = [name.replace(":*", ":**") for name in names if "*" in name]
     known = project_files.script_names(file.text) if patterns else []
-    return [*names, *(each for each in known if any(fnmatch(each, pattern) for pattern in patterns))]
+    return [*names, *(name for name in known if any(fnmatch(name, pattern) for pattern in patterns))]
 
 
 def _installed(walk: Walk, program: ProgramRun, state: ShellState) -> None:

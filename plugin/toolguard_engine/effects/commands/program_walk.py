@@ -53,9 +53,9 @@ _LOGINS = program_catalogue.programs("login")
 """Wrappers that start a shell if no program is given."""
 
 
-def _split_string(program: ProgramRun, found: WrapperWords) -> str:
+def _split_string(program: ProgramRun, reading: WrapperWords) -> str:
     """What `env -S` runs: the text after the option, and all words after that."""
-    text, *_ = found.texts
+    text, *_ = reading.texts
     return " ".join((text.text, *program.argv[text.at + 1 :])).replace("\\_", " ")
 
 
@@ -187,8 +187,8 @@ class ProgramWalk(CodeWalk):
             return None
         files = self._program_files(program) if by_path else self._on_path(program, state)
         feeds = [
-            self.scripted(each, program.with_words((each.path, *program.argv[1:])), state.fork(program.name))
-            for each in files
+            self.scripted(file, program.with_words((file.path, *program.argv[1:])), state.fork(program.name))
+            for file in files
         ]
         if len(feeds) > 1:
             return built(together(feeds, exact=False), state)
@@ -263,26 +263,26 @@ class ProgramWalk(CodeWalk):
 
     def run_wrapped(self, program: ProgramRun, state: ShellState) -> StdinSource | None:
         """Runs the inner program of a wrapper; None if none can be seen."""
-        found = wrapper_catalogue.read(program.name, program.argv)
-        if not found.runs:
+        reading = wrapper_catalogue.read(program.name, program.argv)
+        if not reading.runs:
             self._own_code(program, state)
             return None
-        inner = state.elsewhere(program.name) if found.wrapper.away else state.fork(program.name)
+        inner = state.elsewhere(program.name) if reading.wrapper.away else state.fork(program.name)
         inner.variables.update(program.assigns)
-        if found.texts:
+        if reading.texts:
             of_env = program.name == "env"
-            text = _split_string(program, found) if of_env else "\n".join(each.text for each in found.texts)
+            text = _split_string(program, reading) if of_env else "\n".join(word.text for word in reading.texts)
             return self.inner_text(text, program, inner)
-        if program.name == "screen" and (typed := screen_keys.typed(found, program.argv)):
+        if program.name == "screen" and (typed := screen_keys.typed(reading, program.argv)):
             return self.inner_text(typed, program, inner)
-        program, at = self._with_assignments(program, found.at, inner)
+        program, at = self._with_assignments(program, reading.at, inner)
         if at >= len(program.argv):
             return self._logged_in(program, inner)
-        if found.folder:
-            inner.cwd = located(found.folder, inner.cwd)
-        if found.wrapper.joined and program.name != "trap":
+        if reading.folder:
+            inner.cwd = located(reading.folder, inner.cwd)
+        if reading.wrapper.joined and program.name != "trap":
             return self._joined_words(program, at, state, inner)
-        feed = self._program_at(program, at, inner, state, edits=found.options.has("--edit"))
+        feed = self._program_at(program, at, inner, state, edits=reading.options.has("--edit"))
         if program.name in _SAME_SHELL:  # `command cd x`
             state.cwd, state.variables = inner.cwd, inner.variables
         return feed
@@ -290,10 +290,10 @@ class ProgramWalk(CodeWalk):
     def _with_assignments(self, program: ProgramRun, at: int, inner: ShellState) -> tuple[ProgramRun, int]:
         """The program with the variables that it sets before its command, and the position of the command."""
         argv = program.argv
-        while at < len(argv) and program.name in _ASSIGNMENT_TAKERS and (found := ASSIGNMENT.fullmatch(argv[at])):
-            self.variable_set(found[1], found[3], program, inner)
-            inner.variables[found[1]] = found[3]
-            program = replace(program, assigns=(*program.assigns, (found[1], found[3])))
+        while at < len(argv) and program.name in _ASSIGNMENT_TAKERS and (match := ASSIGNMENT.fullmatch(argv[at])):
+            self.variable_set(match[1], match[3], program, inner)
+            inner.variables[match[1]] = match[3]
+            program = replace(program, assigns=(*program.assigns, (match[1], match[3])))
             at += 1
         return program, at
 

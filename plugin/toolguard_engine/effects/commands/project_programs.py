@@ -87,7 +87,7 @@ def _configured(walk: Walk, program: ProgramRun, root: str, config: str, names: 
         return
     for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
         folder = value if value.startswith(("/", "~")) else f"{root}/{value}"
-        mades = (f"{each}/{name}" for each in _with_own(folder) for name in names)
+        mades = (f"{above}/{name}" for above in _with_own(folder) for name in names)
         if running.is_made_at(config, "") or any(running.is_brought(path, program.cwd) for path in mades):
             yield from _with_own(folder)
 

@@ -93,12 +93,12 @@ def _by_rules(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, sta
 
 def _needed(rules: Rules, names: list[str]) -> list[str]:
     """What these targets need, and what that needs."""
-    found, waiting = dict[str, None](), list(names)
+    needed, waiting = dict[str, None](), list(names)
     while waiting:
-        new = [each for each in rules.needs.get(waiting.pop(), ()) if each not in found]
-        found.update(dict.fromkeys(new))
+        new = [need for need in rules.needs.get(waiting.pop(), ()) if need not in needed]
+        needed.update(dict.fromkeys(new))
         waiting += new
-    return list(found)
+    return list(needed)
 
 
 def _taken_in(

@@ -51,8 +51,8 @@ def _declare(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource 
     assigns: list[tuple[str, str, bool]] = []
     for word in words.texts:
         name, value, appends = word, None, False
-        if found := ASSIGNMENT.fullmatch(word):
-            name, value, appends = found[1], found[3], bool(found[2])
+        if match := ASSIGNMENT.fullmatch(word):
+            name, value, appends = match[1], match[3], bool(match[2])
         if is_local:
             state.keep_outer(name)
         if value is not None and is_reference:
@@ -92,7 +92,7 @@ def _read(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | N
     signs = dict(program.assigns).get("IFS")
     fields = [_read_into(names, line, signs or "") for line in lines]
     for at, name in enumerate(names):
-        values = tuple(dict.fromkeys(each[at] for each in fields))
+        values = tuple(dict.fromkeys(field[at] for field in fields))
         state.assign(name, values)
     return NOTHING
 
@@ -103,8 +103,8 @@ def _read_into(names: list[str], line: str, signs: str) -> list[str]:
         return [line] * len(names)
     for sign in signs.strip():
         line = line.replace(sign, " ")
-    found = line.split(maxsplit=max(len(names) - 1, 0))
-    return found + [""] * (len(names) - len(found))
+    fields = line.split(maxsplit=max(len(names) - 1, 0))
+    return fields + [""] * (len(names) - len(fields))
 
 
 def _alias(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:

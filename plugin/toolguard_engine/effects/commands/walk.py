@@ -91,7 +91,7 @@ class Walk(ValueWalk):
         self.nested += 1
         self.open_texts.append((text, state.args, dict(state.variables)))
         try:
-            found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
+            source = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
             if state.functions and self.nested == 1 and (file is None or self._calls_unknown()):
                 self._uncalled(state)
             if self.traps and self.nested == 1:
@@ -100,11 +100,11 @@ class Walk(ValueWalk):
             if self.nested > 1:
                 raise
             self._stopped_by(limit)
-            found = StdinSource(None)
+            source = StdinSource(None)
         finally:
             self.nested -= 1
             self.open_texts.pop()
-        return found
+        return source
 
     def start(self, program: ProgramRun, state: ShellState) -> None:
         """Runs a program beside the text of the command, in its own folder and a copy of the state. A limit that it
@@ -133,7 +133,7 @@ class Walk(ValueWalk):
     ) -> StdinSource:
         if len(script) == 1:
             return self.pipeline(script[0], state, stdin, piped=piped, pipeline=pipeline)
-        feeds = [self.pipeline(each, state, stdin, piped=piped, pipeline=pipeline) for each in script]
+        feeds = [self.pipeline(inner, state, stdin, piped=piped, pipeline=pipeline) for inner in script]
         known_feeds = [feed for feed in feeds if feed is not NOTHING]
         return built(together(known_feeds, exact=True), state) if known_feeds else NOTHING
 
@@ -243,15 +243,15 @@ class Walk(ValueWalk):
             fields.text_of(word, state, self.capture)
         if group.kind in ("while", "until") and (does := endless_loops.endless(group)):
             self.add(does, state)
-        found: list[StdinSource] = []
+        sources: list[StdinSource] = []
         for body in group.bodies:
             if group.kind == "{":
-                found.append(self.script(body, state, stdin, piped=piped, pipeline=pipeline))
+                sources.append(self.script(body, state, stdin, piped=piped, pipeline=pipeline))
                 continue
             state.enter_branch()
-            found.append(self.script(body, state, stdin, piped=piped, pipeline=pipeline))
+            sources.append(self.script(body, state, stdin, piped=piped, pipeline=pipeline))
             state.leave_branch()
-        return found[0] if len(found) == 1 else built(together(found, exact=False), state)
+        return sources[0] if len(sources) == 1 else built(together(sources, exact=False), state)
 
     def _rounds(
         self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
@@ -282,16 +282,16 @@ class Walk(ValueWalk):
             self.flaws.add("long")
         if (UNKNOWN in values or not group.words) and endless_loops.counted(group, self.runs):
             self.add(endless_loops.JOBS, state)
-        found: list[StdinSource] = []
+        sources: list[StdinSource] = []
         may_be_none = not any(value.strip(UNKNOWN) for value in values)
         if may_be_none:
             state.enter_branch()
         for value in values[:MAX_LOOP] or [UNKNOWN]:
             state.assign(group.name, value)
-            found += [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
+            sources += [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
         if may_be_none:
             state.leave_branch()
-        return built(together(found, exact=True), state)
+        return built(together(sources, exact=True), state)
 
     def simple(
         self, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
@@ -313,7 +313,7 @@ class Walk(ValueWalk):
         if "HOME" in state.variables and (moved := home_words.moved(command, state.variables["HOME"])):
             self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
         alone = not words and len(command.assigns) == 1
-        assigns = [each for given in command.assigns for each in self._assigned(given, state, alone=alone)]
+        assigns = [assigned for given in command.assigns for assigned in self._assigned(given, state, alone=alone)]
         for name, value, _ in assigns:
             self.variable_set(name, value, ProgramRun((":",), ":", state.via, pipeline=pipeline, cwd=state.cwd), state)
         redirects: tuple[Redirect, ...] = ()
@@ -362,33 +362,35 @@ class Walk(ValueWalk):
 
     def _redirects(self, command: Command, state: ShellState) -> tuple[tuple[Redirect, ...], StdinSource | None]:
         """The redirections, and what they connect to the standard input."""
-        found: list[Redirect] = []
+        redirects: list[Redirect] = []
         fed: StdinSource | None = None
-        for each in command.redirects:
-            target, feed = fields.text_of(each.target, state, self.capture)
+        for redirect in command.redirects:
+            target, feed = fields.text_of(redirect.target, state, self.capture)
             target = fields.rendered(target, state) if "${" in target else target
-            if each.operator in ("<<", "<<-", "<<<"):
+            if redirect.operator in ("<<", "<<-", "<<<"):
                 text = None if UNKNOWN in target and not target.strip(UNKNOWN) else target
                 fed = self._opened(
-                    each.fd, StdinSource(text, feed.programs if feed else (), (), feed.was if feed else None), fed
+                    redirect.fd, StdinSource(text, feed.programs if feed else (), (), feed.was if feed else None), fed
                 )
-                found.append(Redirect("text", target, each.fd))
-            elif each.operator == "<":
+                redirects.append(Redirect("text", target, redirect.fd))
+            elif redirect.operator == "<":
                 shown = feed if feed and target == UNKNOWN else self._shown(target, state.cwd)
-                fed = self._opened(each.fd, shown, fed)
-                found.append(Redirect("read", target, each.fd))
-            elif each.operator == "<&" or (each.operator == ">&" and _DESCRIPTOR.fullmatch(target)):
-                if each.operator == "<&" and each.fd in ("", "0") and target not in ("-", "0"):
+                fed = self._opened(redirect.fd, shown, fed)
+                redirects.append(Redirect("read", target, redirect.fd))
+            elif redirect.operator == "<&" or (redirect.operator == ">&" and _DESCRIPTOR.fullmatch(target)):
+                if redirect.operator == "<&" and redirect.fd in ("", "0") and target not in ("-", "0"):
                     fed = self._descriptor(target)
-                elif each.operator == ">&" and target in self.targets:
-                    found.append(Redirect("append", self.targets[target], each.fd))
+                elif redirect.operator == ">&" and target in self.targets:
+                    redirects.append(Redirect("append", self.targets[target], redirect.fd))
             else:
-                found.append(Redirect("append" if _WRITING[each.operator] == "append" else "write", target, each.fd))
-                if each.operator == "<>" and each.fd not in ("1", "2"):
-                    fed = self._opened(each.fd, self._shown(target, state.cwd), fed)
-                if each.fd not in _USUAL:
-                    self.targets[each.fd] = target
-        return tuple(found), fed
+                redirects.append(
+                    Redirect("append" if _WRITING[redirect.operator] == "append" else "write", target, redirect.fd)
+                )
+                if redirect.operator == "<>" and redirect.fd not in ("1", "2"):
+                    fed = self._opened(redirect.fd, self._shown(target, state.cwd), fed)
+                if redirect.fd not in _USUAL:
+                    self.targets[redirect.fd] = target
+        return tuple(redirects), fed
 
     def _opened(self, fd: str, feed: StdinSource, fed: StdinSource | None) -> StdinSource | None:
         """The standard input after `feed` is opened at a descriptor; another descriptor may become it later."""

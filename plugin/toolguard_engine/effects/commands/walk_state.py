@@ -60,7 +60,7 @@ def is_away(program: ProgramRun) -> bool:
 
 
 def writes_output(program: ProgramRun) -> bool:
-    return any(each.kind in OUTPUT for each in program.redirects)
+    return any(redirect.kind in OUTPUT for redirect in program.redirects)
 
 
 def program_name(word: str) -> str:
@@ -73,7 +73,9 @@ def _feeds_others(program: ProgramRun) -> bool:
     """Whether others may use what it prints, or read what it writes."""
     if program.argv in _DUMPS:
         return True
-    return any(each.target != "/dev/null" for each in program.redirects) or (program.piped and program.name in _TELLING)
+    return any(redirect.target != "/dev/null" for redirect in program.redirects) or (
+        program.piped and program.name in _TELLING
+    )
 
 
 def _observes(program: ProgramRun) -> bool:

@@ -67,8 +67,8 @@ def _commands(program: ProgramRun) -> Iterator[tuple[str, ...]]:
 
 def _runner(word: str) -> str:
     """The interpreter of a script, by the end of its name; empty if there is none, or if it is started by its path."""
-    found = _ENDING.search(word)
-    return "" if found is None or word.startswith(("./", "/")) else BY_ENDING.get(found[0], "")
+    match = _ENDING.search(word)
+    return "" if match is None or word.startswith(("./", "/")) else BY_ENDING.get(match[0], "")
 
 
 class _Loop:
@@ -142,8 +142,8 @@ def _modules(program: ProgramRun, state: ShellState) -> Iterator[str]:
     variable = dict(program.assigns).get("FLASK_APP") or state.variables.get("FLASK_APP", "")
     given += [variable] if isinstance(variable, str) else []
     for word in filter(None, dict.fromkeys(given)):
-        if (found := _MODULE.fullmatch(word.removesuffix(".py"))) is not None:
-            yield f"{found[1].replace('.', '/')}.py"
+        if (match := _MODULE.fullmatch(word.removesuffix(".py"))) is not None:
+            yield f"{match[1].replace('.', '/')}.py"
     yield from (word for word in program.argv[1:MAX_WORDS] if word.endswith(".py"))
     if program.name == "flask":
         yield from ("app.py", "wsgi.py")

@@ -40,13 +40,15 @@ def only_ordinary_files(argv: tuple[str, ...], where: Where, cwd: str) -> bool:
     if name in _SEDS:
         files = [word.text for word in words.named("input")]
         is_known = administrator_reads.has_plain_script(program) and bool(files)
-        return is_known and all(_is_ordinary(each, where, cwd) for each in files)
+        return is_known and all(_is_ordinary(file, where, cwd) for file in files)
     if words.unknown or not words.acts.isdisjoint(("runs", "unpacks")) or words.has("--reference", "--absolute-names"):
         return False
     *sources, target = ["", *(word.text for word in words.operands)][1 + (name in _MODES) :] or [""]
     if name == "tar":
         sources, target = [*sources, target], words.last("--file")
-    return _is_ordinary(target, where, cwd) and all(_is_ordinary(each, where, folder, is_source=True) for each in sources)
+    return _is_ordinary(target, where, cwd) and all(
+        _is_ordinary(source, where, folder, is_source=True) for source in sources
+    )
 
 
 def _is_ordinary(word: str, where: Where, cwd: str, *, is_source: bool = False) -> bool:

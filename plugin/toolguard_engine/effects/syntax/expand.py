@@ -63,17 +63,17 @@ def expand(word: Word, state: ShellState, capture: Captured) -> Fields:
     """All fields of a word."""
     if isinstance(word, str):
         return Fields([word])
-    found = Fields([])
+    fields = Fields([])
     state.work.spend(_FIELD)
     for number, parts in enumerate(brace_words.words_of(word)):
-        _split(parts, state, capture, found)
+        _split(parts, state, capture, fields)
         state.work.spend(_FIELD)
-        if number == brace_words.MAX_BRACES or len(found.texts) > MAX_FIELDS:
-            del found.texts[MAX_FIELDS:]
-            found.cut = True
+        if number == brace_words.MAX_BRACES or len(fields.texts) > MAX_FIELDS:
+            del fields.texts[MAX_FIELDS:]
+            fields.cut = True
             break
-    found.texts = [rendered(text, state) if "${" in text else text for text in found.texts]
-    return found
+    fields.texts = [rendered(text, state) if "${" in text else text for text in fields.texts]
+    return fields
 
 
 def rendered(text: str, state: ShellState) -> str:
@@ -108,14 +108,14 @@ def texts_of(word: Word, state: ShellState, capture: Captured, few: int = FEW) -
     if not name or len(state.variables[name]) > few or any(isinstance(part, Substitution) for part in word):
         text, feed = text_of(word, state, capture)
         return (text,), feed
-    before, found, feed = state.variables[name], dict[str, None](), None
+    before, pieces, feed = state.variables[name], dict[str, None](), None
     for value in before:
         state.variables[name] = value
         texts, given = texts_of(word, state, capture, few // len(before))
         feed = feed or given
-        found.update(dict.fromkeys(texts))
+        pieces.update(dict.fromkeys(texts))
     state.variables[name] = before
-    return tuple(found), feed
+    return tuple(pieces), feed
 
 
 def undecided(words: Iterable[Word], state: ShellState) -> str:
@@ -151,15 +151,15 @@ def _begins_after(before: str) -> bool:
     return before[-1] in _SEPARATORS or (len(before) == 2 and before[0] == "-" and before[1].isalpha())  # noqa: PLR2004
 
 
-def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: Fields) -> None:
+def _split(parts: Iterable[Part], state: ShellState, capture: Captured, fields: Fields) -> None:
     current, begun = "", False
     parts = tuple(parts)
     alone = len(parts) == 1  # `"$x"` stays a word if it is empty, `$x` does not
     for part in parts:
         value, feed = _value(part, state, capture)
         state.work.spend(1 + (len(current) + len(value)) / _CHARACTERS)
-        found.feed = _together(found.feed, feed)
-        found.unset = found.unset or (
+        fields.feed = _together(fields.feed, feed)
+        fields.unset = fields.unset or (
             value == UNKNOWN and feed is None and _is_unset(part, state) and not (alone and part.quoted)
         )
         if isinstance(part, Literal) or part.quoted:
@@ -167,7 +167,7 @@ def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: F
                 first, *more = state.args[1:] or ("",)
                 begun = begun or len(state.args) > 1
                 if more:
-                    found.texts += [current + first, *more[:-1]]
+                    fields.texts += [current + first, *more[:-1]]
                 current = more[-1] if more else current + first
                 continue
             current, begun = _joined(current, value, part), True
@@ -177,20 +177,20 @@ def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: F
         pieces = value.split()
         if not pieces:
             if value and current:
-                found.texts.append(current)
+                fields.texts.append(current)
                 current, begun = "", False
             continue
         if value[0].isspace() and current:
-            found.texts.append(current)
+            fields.texts.append(current)
             current = ""
-        found.texts += [_joined(current, pieces[0], part), *pieces[1:-1]] if len(pieces) > 1 else []
+        fields.texts += [_joined(current, pieces[0], part), *pieces[1:-1]] if len(pieces) > 1 else []
         current = pieces[-1] if len(pieces) > 1 else _joined(current, pieces[0], part)
         begun = True
         if value[-1].isspace():
-            found.texts.append(current)
+            fields.texts.append(current)
             current, begun = "", False
     if begun or current:
-        found.texts.append(current)
+        fields.texts.append(current)
 
 
 def _is_unset(part: Part, state: ShellState) -> bool:
@@ -268,7 +268,9 @@ def _named(name: str, state: ShellState) -> str:
     """What the value of a variable names, of `${!name}`: the first of its values that suggests a secret."""
     value = state.variables.get(name, UNKNOWN)
     names = (value,) if isinstance(value, str) else value
-    return next((each for each in names if UNKNOWN in each or _SECRET_NAME.search(each)), "").replace(UNKNOWN, "ANY_KEY")
+    return next(
+        (other_name for other_name in names if UNKNOWN in other_name or _SECRET_NAME.search(other_name)), ""
+    ).replace(UNKNOWN, "ANY_KEY")
 
 
 def _looked_up(name: str, state: ShellState) -> str | None:

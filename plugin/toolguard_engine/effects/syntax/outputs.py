@@ -111,8 +111,8 @@ def _printf(program: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG00
     def value(match: re.Match[str]) -> str:
         if match[1] is None:
             return "%"
-        found = next(values, "")
-        return escaped(found) if match[1] == "b" else found
+        item = next(values, "")
+        return escaped(item) if match[1] == "b" else item
 
     text, template = "", escaped(words[0])
     for _ in range(100):

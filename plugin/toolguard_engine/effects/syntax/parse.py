@@ -323,9 +323,9 @@ class _Reader(PartReader):
         if kind == "{":
             self._into(group, _UNTIL["{"], depth)
         elif kind == "if":
-            found = self._into(group, _UNTIL["then"], depth)
-            while found in ("then", "else", "elif"):
-                found = self._into(group, _UNTIL[found], depth)
+            stop = self._into(group, _UNTIL["then"], depth)
+            while stop in ("then", "else", "elif"):
+                stop = self._into(group, _UNTIL[stop], depth)
         elif kind in ("while", "until"):
             if self._into(group, _UNTIL["do"], depth) == "do":
                 self._into(group, _UNTIL["done"], depth)
@@ -343,9 +343,9 @@ class _Reader(PartReader):
         return group
 
     def _into(self, group: Group, stops: frozenset[str], depth: int) -> str:
-        script, found = self._body(stops, depth)
+        script, stop = self._body(stops, depth)
         group.bodies.append(script)
-        return found
+        return stop
 
     def _test(self, depth: int) -> Simple:
         words: list[Word] = ["[["]

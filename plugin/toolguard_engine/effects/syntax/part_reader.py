@@ -82,25 +82,25 @@ class PartReader(WordReader):
         token = TOKEN.match(self.text, self.at)
         self.at = max(token.end() if token else 0, self.at + 1)
 
-    def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:
+    def _assign(self, command: Simple, match: re.Match[str], rest: str | None, depth: int) -> None:
         """One assignment. `rest`: its value if it is plain text, None if it is still to be parsed."""
         self.work.spend(1)
-        if found[2] and DYNAMIC.search(found[2]):  # subscripts can run commands
-            command.assigns.append(("_", self._inner(found[2], depth), False))
+        if match[2] and DYNAMIC.search(match[2]):  # subscripts can run commands
+            command.assigns.append(("_", self._inner(match[2], depth), False))
         if not rest and self.text.startswith("(", self.at):
             self.at += 1
             values = self._until_parenthesis(depth)
             command.assigns += (
-                (found[1], _spaced(value) if position else value, bool(found[3]) or position > 0)
+                (match[1], _spaced(value) if position else value, bool(match[3]) or position > 0)
                 for position, value in enumerate(values)
             )
             return
         value = self._word(depth) if rest is None else rest
-        name, append = found[1], bool(found[3])
-        if found[2] is None:
+        name, append = match[1], bool(match[3])
+        if match[2] is None:
             command.assigns.append((name, value, append))
         else:  # an element, and of the array as a whole one more
-            command.assigns += ((name + subscript(f"[{found[2]}]"), value, append), (name, _spaced(value), True))
+            command.assigns += ((name + subscript(f"[{match[2]}]"), value, append), (name, _spaced(value), True))
 
     def _declared(self, words: list[Word], depth: int) -> bool:
         """Reads an array whose name is the last word of a declaration: `declare x=(a b)`. False if it is none."""
@@ -119,20 +119,20 @@ class PartReader(WordReader):
 
     def _until_parenthesis(self, depth: int) -> list[Word]:
         """The words of an array."""
-        found: list[Word] = []
+        parts: list[Word] = []
         while token := TOKEN.match(self.text, self.at):
             kind = token.lastgroup
             if kind == "end" or (kind == "operator" and token["operator"] != "\n"):
                 self.at = token.end()
                 if kind == "end" or token["operator"] != ")":
                     self.flaws.add("broken")
-                return found
+                return parts
             self.work.spend(1)
             if kind in ("operator", "comment", "joined"):
                 self.at = token.end()
                 continue
-            found.append(self._next_word(depth))
-        return found
+            parts.append(self._next_word(depth))
+        return parts
 
     def _next_word(self, depth: int) -> Word:
         """The word that begins here, whatever its form; empty if none does."""
@@ -157,24 +157,24 @@ class PartReader(WordReader):
         operator = token["op"] or token["redirect"]
         if operator not in ("<<", "<<-"):
             return Redirection(operator, self._next_word(depth), token["fd"] or "")
-        found = Redirection(operator, "", token["fd"] or "")
+        redirection = Redirection(operator, "", token["fd"] or "")
         match = _DELIMITER.match(self.text, self.at)
         if match is None:
             self.flaws.add("broken")
-            return found
+            return redirection
         self.at = match.end()
         name = _DOLLAR_QUOTE.sub("", match[1].replace("\\\n", ""))
         plain = name.translate(_QUOTES)
-        self._waiting.append((found, plain, plain != name, operator == "<<-"))
-        return found
+        self._waiting.append((redirection, plain, plain != name, operator == "<<-"))
+        return redirection
 
     def _redirections(self, depth: int) -> list[Redirection]:
         """The redirections after a compound command."""
-        found = []
+        redirections = []
         while (token := TOKEN.match(self.text, self.at)) and token.lastgroup == "redirect":
             self.at = token.end()
-            found.append(self._redirection(token, depth))
-        return found
+            redirections.append(self._redirection(token, depth))
+        return redirections
 
     def _bodies(self, depth: int) -> None:
         """The here-documents announced on the line that ends here."""

@@ -78,10 +78,10 @@ class WordReader:
 
     def _body(self, stops: frozenset[str], depth: int) -> tuple[Script, str]:
         script: Script = []
-        found = self.read(script, stops, depth + 1)
-        if not found:
+        body = self.read(script, stops, depth + 1)
+        if not body:
             self.flaws.add("broken")
-        return script, found
+        return script, body
 
     def _word(self, depth: int) -> Word:  # noqa: PLR0912 - one branch per character
         """A word of several pieces, from here to the next delimiter."""

@@ -92,17 +92,17 @@ class Shell(msgspec.Struct, frozen=True):
 
     def before(self, text: str) -> str:
         """The commands that give a new shell the part of this state that matters for a text."""
-        found = [fed(f"cat > {word(path)}", content) for path, content in self.scripts if self._names(path, text)]
-        found += [f"cd {word(self.cwd)}"] if self.cwd else []
+        commands = [fed(f"cat > {word(path)}", content) for path, content in self.scripts if self._names(path, text)]
+        commands += [f"cd {word(self.cwd)}"] if self.cwd else []
         if self.args is not None and ("$" in text or "shift" in text):
-            found.append("set -- " + " ".join(map(word, self.args)))
-        found += [
+            commands.append("set -- " + " ".join(map(word, self.args)))
+        commands += [
             f"{name}={word(value)}" for name, value in self.variables if name in text or (name == "IFS" and "$" in text)
         ]
-        found += [f"alias {name}={word(value)}" for name, value in self.aliases if name in text]
+        commands += [f"alias {name}={word(value)}" for name, value in self.aliases if name in text]
         if any(name in text for name in self.functions):
-            found.append(self.defined)
-        return "".join(f"{line}\n" for line in found)
+            commands.append(self.defined)
+        return "".join(f"{line}\n" for line in commands)
 
     def _names(self, path: str, text: str) -> bool:
         """Whether a text may run the file of this name."""
@@ -134,12 +134,12 @@ class Reader(msgspec.Struct, frozen=True):
             return [self._wrapped(self.before + joined)] if ends or self._ends(joined) else []
         if self.language == "code":
             return [self._wrapped(self.before + text)]
-        found = [self._in_shell(closed(self.waiting + text))]
+        typed = [self._in_shell(closed(self.waiting + text))]
         if self.waiting and not self.trusted:
-            found.append(self._in_shell(text))
+            typed.append(self._in_shell(text))
         if self.language == "other":
-            found += started(text)
-        return found
+            typed += started(text)
+        return typed
 
     def shown(self, text: str) -> str:
         """The text with what it depends on, for the user."""
@@ -164,8 +164,8 @@ class Reader(msgspec.Struct, frozen=True):
         if self.language not in ("shell", "other"):
             return []
         joined = closed(self.waiting + text)
-        found = readers(self.shell.before(joined) + joined)
-        return [replace(each, outer=(*self.outer, *each.outer)) for each in found]
+        inner = readers(self.shell.before(joined) + joined)
+        return [replace(reader, outer=(*self.outer, *reader.outer)) for reader in inner]
 
     def shares(self, text: str) -> bool:
         """Whether another program may read later lines: a shell inside this one, or a program that takes input."""
@@ -206,19 +206,19 @@ def word(text: str) -> str:
 def readers(command: str) -> tuple[Reader, ...]:
     """Who reads typed input while this command runs; empty if no reader is known."""
     runs = _walked(command)[0]
-    found: dict[tuple[Language, tuple[str, ...]], Reader] = {}
+    unique: dict[tuple[Language, tuple[str, ...]], Reader] = {}
     top = runs[0] if runs else ProgramRun((":",), ":")
     for program in runs:
         top = program if not program.via and program.name != _PROBE else top
-        for each in _of(program, top, command):
-            found.setdefault((each.language, each.outer), each)
-    return tuple(found.values())
+        for reader in _of(program, top, command):
+            unique.setdefault((reader.language, reader.outer), reader)
+    return tuple(unique.values())
 
 
 def _of(program: ProgramRun, top: ProgramRun, command: str) -> Iterator[Reader]:
     if program.name == _PROBE:
         yield _shell(program, top)
-    elif any(_PROBE in each for each in program.argv[1:]):  # `xargs rm`, `read x; rm $x`
+    elif any(_PROBE in operand for operand in program.argv[1:]):  # `xargs rm`, `read x; rm $x`
         yield Reader("code", (f"{{ {command}\n}}",))
     elif program.name in sql.CLIENTS:
         yield Reader("sql", (_opener(top),))
@@ -249,7 +249,7 @@ def _shell(program: ProgramRun, top: ProgramRun) -> Reader:
         return Reader("shell")
     innermost = program.via[-1]
     if all(name in SHELLS for name in program.via) and top.name in SHELLS and "-c" not in top.argv:
-        variables = tuple(each for each in top.assigns if UNKNOWN not in each[1])
+        variables = tuple(node for node in top.assigns if UNKNOWN not in node[1])
         return Reader("shell", trusted=innermost in _POSIX, shell=Shell(top.cwd, variables))
     return Reader("shell", (_opener(top),), innermost in _POSIX)
 
@@ -261,7 +261,7 @@ def _reads_code(program: ProgramRun) -> bool:
 
 def _stand_in(program: ProgramRun) -> str:
     """The interpreter for the language of a console, or of a script that may run its input."""
-    named = next((_STAND_INS[each] for each in program.argv[1:4] if each in _STAND_INS), "")
+    named = next((_STAND_INS[operand] for operand in program.argv[1:4] if operand in _STAND_INS), "")
     language = code_sources.language(program.name)
     of_language = {"ruby": "irb", "php": "php -a", "awk": ""}.get(language, program.argv[0]) if language else ""
     return named or _STAND_INS.get(program.name) or (quote(of_language) if of_language else "")
@@ -276,12 +276,12 @@ def _opener(top: ProgramRun) -> str:
 
 def at_start(command: str) -> tuple[Reader, ...]:
     """The readers of a process that was started with this command."""
-    found = readers(command)
+    opened = readers(command)
     runs = _walked(command)[0]
     if any(program.name in _MULTIPLEXERS or "shell" in program.name or "shell" in program.argv[1:3] for program in runs):
-        return (*found, Reader("shell"))
+        return (*opened, Reader("shell"))
     others = (program for program in runs if not program.via and program.name not in _SILENT and program.name != _PROBE)
-    return found if found and all(map(_is_known, others)) else (*found, Reader("other"))
+    return opened if opened and all(map(_is_known, others)) else (*opened, Reader("other"))
 
 
 def _is_known(program: ProgramRun) -> bool:
@@ -358,6 +358,6 @@ def closed(text: str) -> str:
 
 def _heredocs(text: str) -> str:
     """The delimiters of here-documents that are still open."""
-    marks = [next(mark for mark in found.groups() if mark) for found in _HEREDOC.finditer(text)]
+    marks = [next(mark for mark in match.groups() if mark) for match in _HEREDOC.finditer(text)]
     body = text.split("\n")
     return "".join(f"\n{mark}" for mark in marks[:20] if mark not in body[1:])

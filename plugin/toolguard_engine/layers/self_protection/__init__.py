@@ -91,16 +91,16 @@ def of_reading(reading: CallReading) -> Verdict | None:
     """The same for a call that was read already."""
     if not reading.has_params:
         return None
-    found = _strongest(reading)
-    if found is None:
+    finding = _strongest(reading)
+    if finding is None:
         return None
-    reason = advice.explained(found, reading)
-    return Verdict("block", CODE, reason=reason) if found.certain else Verdict("hold", POSSIBLE, reason=reason)
+    reason = advice.explained(finding, reading)
+    return Verdict("block", CODE, reason=reason) if finding.certain else Verdict("hold", POSSIBLE, reason=reason)
 
 
 def is_harmless(reading: CallReading, kept: Kept) -> bool:
     """Whether nothing comes of all that there is to find in a call, if the kernel keeps this from it."""
-    return all(found.harmless in kept for found in _findings(reading, reading.command_readings))
+    return all(finding.harmless in kept for finding in _findings(reading, reading.command_readings))
 
 
 def _strongest(reading: CallReading) -> ProtectionFinding | None:
@@ -131,14 +131,14 @@ def _strongest_with_files(reading: CallReading, runs: tuple[ProgramRun, ...]) ->
         return None
     plain = [run for run in runs if run.origin is None]
     sure = [run for run in runs if run.origin is None or (run.origin.made and not _is_code(run))]
-    found = strongest_of(plain)
-    if found is not None and found.certain:
-        return found
+    finding = strongest_of(plain)
+    if finding is not None and finding.certain:
+        return finding
     of_files = strongest_of(sure)
     if of_files is None or not of_files.certain:
         of_files = replace(of_all, certain=False)
-    if found is not None or of_files is None:
-        return found if of_files is None or not of_files.certain else of_files
+    if finding is not None or of_files is None:
+        return finding if of_files is None or not of_files.certain else of_files
     files = ", ".join(dict.fromkeys(run.origin.file for run in likely if run.origin is not None))
     return replace(of_files, reason=f"{of_files.reason} (in {files[:_MAX_SHOWN]})")
 
@@ -150,7 +150,12 @@ def _is_code(run: ProgramRun) -> bool:
 def _only(reading: CallReading, runs: list[ProgramRun]) -> tuple[Reading, ...]:
     kept = set(map(id, runs))
     readings = reading.command_readings
-    return tuple([structs.replace(each, runs=tuple([run for run in each.runs if id(run) in kept])) for each in readings])
+    return tuple(
+        [
+            structs.replace(reading_of, runs=tuple([run for run in reading_of.runs if id(run) in kept]))
+            for reading_of in readings
+        ]
+    )
 
 
 def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[ProtectionFinding]:
@@ -198,28 +203,28 @@ def _of_config(change: ConfigChange, release: str) -> Iterator[ProtectionFinding
     """What a change of the config would do to the guard."""
     if change.broken:
         yield ProtectionFinding(BROKEN, cause=change.broken)
-    for each in change.settings or ():
-        if each.effect.effect == "guard":
-            yield ProtectionFinding(CONFIG, cause=each.shown)
-        elif refusal := each.refusal(release):
+    for setting in change.settings or ():
+        if setting.effect.effect == "guard":
+            yield ProtectionFinding(CONFIG, cause=setting.shown)
+        elif refusal := setting.refusal(release):
             yield ProtectionFinding(BROKEN, cause=refusal)
 
 
 def _list(reading: CallReading, path: str) -> str | None:
     """The text of a file with patterns as it is when the call runs; None if it is not known."""
-    found = _texts(reading, path)
-    return found[0] if len(found) == 1 and not _expected(reading, path) else None
+    texts = _texts(reading, path)
+    return texts[0] if len(texts) == 1 and not _expected(reading, path) else None
 
 
 def _texts(reading: CallReading, path: str) -> list[str]:
     """What a file contains, and what calls of the same message write to it."""
-    found = reading.files.read(path)
-    return [*([found.text] if isinstance(found, FileText) else []), *_expected(reading, path)]
+    file = reading.files.read(path)
+    return [*([file.text] if isinstance(file, FileText) else []), *_expected(reading, path)]
 
 
 def _expected(reading: CallReading, path: str) -> list[str]:
     paths = dict.fromkeys((path, reading.files.resolve(path)))
-    return [found.text for each in paths if (found := reading.made.expected(each)) is not None]
+    return [expected.text for file in paths if (expected := reading.made.expected(file)) is not None]
 
 
 def _chat_command(tool: str, params: dict[str, Any]) -> str:
@@ -251,7 +256,9 @@ def _paths(reading: CallReading) -> str:
             if reason != CHANGED:
                 return reason
             if (change := reading.config_change) is None or change.settings is None:
-                named = any(map(NAMES_GUARD.search, texts)) or any("deletes" in each.flags for each in reading.tool_effects)
+                named = any(map(NAMES_GUARD.search, texts)) or any(
+                    "deletes" in effect.flags for effect in reading.tool_effects
+                )
                 return PATH if named else CHANGED
     if any(dashboard_requests.visits(text, host) for text in texts):
         return dashboard_requests.CALL
@@ -311,10 +318,10 @@ def _of_address(text: str) -> str:
 def _path(tool: str, path: str, host: Host, cwd: str = "") -> str:
     if not _may_be_ours(path, host):
         return ""
-    found = protected_paths.kind(path, host) or protected_paths.kind(path, host, _own_folders(host, cwd))
-    if found and found != "config" and tool == "grep" and "." not in base(path.rstrip("/")).lstrip("."):
-        return COPY if found == "root" else KEY
-    return _reason(tool, found)
+    place = protected_paths.kind(path, host) or protected_paths.kind(path, host, _own_folders(host, cwd))
+    if place and place != "config" and tool == "grep" and "." not in base(path.rstrip("/")).lstrip("."):
+        return COPY if place == "root" else KEY
+    return _reason(tool, place)
 
 
 def _own_folders(host: Host, cwd: str) -> tuple[str, ...]:
@@ -322,15 +329,15 @@ def _own_folders(host: Host, cwd: str) -> tuple[str, ...]:
     return (protected_paths.protected_on(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
 
 
-def _reason(tool: str, found: str) -> str:
+def _reason(tool: str, name: str) -> str:
     """Why this tool must not be given this kind of place; empty if it may."""
-    if found == "key":
+    if name == "key":
         return KEY
-    if found == "config":
+    if name == "config":
         return "" if _only_reads(tool) else PATH if _takes_away(tool) else CHANGED
-    if found == "root":
+    if name == "root":
         return PATH if _takes_away(tool) else ""
-    return PATH if found == "guard" and not _only_reads(tool) else ""
+    return PATH if name == "guard" and not _only_reads(tool) else ""
 
 
 def _only_reads(tool: str) -> bool:

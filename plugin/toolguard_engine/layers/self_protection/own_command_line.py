@@ -142,13 +142,13 @@ def _does_change(words: CommandWords, *, bare: bool) -> bool:
 def _asks_first(words: CommandWords) -> bool:
     """Whether it is asked for help or its version before the sub-command, which then does not run."""
     first = words.operands[0].at
-    return any(each.word < first for each in words.given if "asks" in each.entry.traits)
+    return any(option.word < first for option in words.given if "asks" in option.entry.traits)
 
 
 def _renames(run: ProgramRun) -> bool:
     bare = run.name in _LINKERS
-    found = {at for at, feed in run.given if not _FINDERS.isdisjoint(feed.programs)}
-    return any(_is_program(word, bare=bare or at in found) for at, word in enumerate(run.argv) if at)
+    places = {at for at, feed in run.given if not _FINDERS.isdisjoint(feed.programs)}
+    return any(_is_program(word, bare=bare or at in places) for at, word in enumerate(run.argv) if at)
 
 
 def _is_program(word: str, *, bare: bool) -> bool:

@@ -40,7 +40,7 @@ def gateways(connection: sqlite3.Connection, asked: Range, now: int) -> Gateways
     """Those that made calls in this range, the most expensive first, then the others."""
     totals_by_key = sums.by(connection, ("gateway", "model", "provider"), span(asked, now))
     registered = {one.id: one for one in known(connection)}
-    used = most_expensive((Share(name, each) for (name,), each in folded(totals_by_key, 0).items()), MAX_GATEWAYS)
+    used = most_expensive((Share(name, total) for (name,), total in folded(totals_by_key, 0).items()), MAX_GATEWAYS)
     idle = [Share(name, Totals()) for name in registered.keys() - {one.name for one in used}]
     every = [*used, *sorted(idle, key=lambda one: one.name)]
     return Gateways(asked, [_row(one, _models(totals_by_key, one.name), registered.get(one.name)) for one in every])
@@ -62,9 +62,9 @@ def gateway(connection: sqlite3.Connection, gateway_id: str, asked: Range, now: 
     return GatewayTotals(
         range=asked,
         gateway=row,
-        agents=most_expensive((Share(name, each) for (name,), each in agents.items()), TOP),
+        agents=most_expensive((Share(name, total) for (name,), total in agents.items()), TOP),
         sessions=_sessions(connection, gateway_id, days),
-        channels=most_expensive((Share(name, each) for (name,), each in channels.items()), TOP),
+        channels=most_expensive((Share(name, total) for (name,), total in channels.items()), TOP),
         days=added(channels.values()),
         days_start=days.start,
     )
@@ -97,7 +97,7 @@ def _sessions(connection: sqlite3.Connection, gateway_id: str, days: Span) -> li
 
 
 def _models(totals_by_key: dict[sums.Key, Totals], name: str, most: int = MODELS) -> list[Share]:
-    own = (Share(model, each, provider) for (gateway, model, provider), each in totals_by_key.items() if gateway == name)
+    own = (Share(model, total, provider) for (gateway, model, provider), total in totals_by_key.items() if gateway == name)
     return most_expensive(own, most)
 
 

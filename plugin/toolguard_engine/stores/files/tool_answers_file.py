@@ -72,11 +72,11 @@ class ToolAnswerFile:
             return []
         with lock(self.path):
             known = self._read()
-            gone = [each for each in known if means(each)]
+            gone = [answer for answer in known if means(answer)]
             for each in gone:
                 log(each)
             if gone:
-                self._write([each for each in known if not means(each)])
+                self._write([answer for answer in known if not means(answer)])
         return gone
 
     def _put(self, answers: list[ToolAnswer], log: Log, *, only_new: bool = False) -> list[ToolAnswer]:
@@ -84,9 +84,9 @@ class ToolAnswerFile:
         with lock(self.path):
             if only_new and self.exists():
                 return []
-            subjects = {tool_answer.subject(each) for each in answers}
-            kept = [each for each in self._read() if tool_answer.subject(each) not in subjects]
-            signed = [_signed(each, own) for each in answers]
+            subjects = {tool_answer.subject(answer) for answer in answers}
+            kept = [answer for answer in self._read() if tool_answer.subject(answer) not in subjects]
+            signed = [_signed(answer, own) for answer in answers]
             for each in signed:
                 log(each)
             self._write([*kept, *signed][-MAX_KEPT:])
@@ -104,11 +104,11 @@ class ToolAnswerFile:
         if stored.v > VERSION or stamp_of(self._key_path) is None:
             return []
         own = signing_key_file.load(self._state_dir)
-        found = [answer for raw in stored.answers if (answer := _decoded(raw)) is not None]
-        return [answer for answer in found if signing_key.fits(own, _proof(answer), answer.mac)]
+        answers = [answer for raw in stored.answers if (answer := _decoded(raw)) is not None]
+        return [answer for answer in answers if signing_key.fits(own, _proof(answer), answer.mac)]
 
     def _write(self, answers: list[ToolAnswer]) -> None:
-        stored = _Stored(answers=[msgspec.Raw(msgspec.json.encode(each)) for each in answers])
+        stored = _Stored(answers=[msgspec.Raw(msgspec.json.encode(answer)) for answer in answers])
         try:
             clear_leftovers(self.path)
             atomic.replace(self.path, msgspec.json.encode(stored))

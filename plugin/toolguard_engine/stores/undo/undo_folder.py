@@ -95,8 +95,8 @@ class UndoFolder:
 
     def entries(self) -> list[UndoEntry]:
         """All, the newest first. One that cannot be read is left out. Raises `OSError`."""
-        found = [entry for name in self._names() if (entry := self._entry(name)) is not None]
-        return sorted(found, key=lambda entry: entry.cause.at, reverse=True)
+        listed = [entry for name in self._names() if (entry := self._entry(name)) is not None]
+        return sorted(listed, key=lambda entry: entry.cause.at, reverse=True)
 
     def _entry(self, name: str) -> UndoEntry | None:
         with suppress(OSError, ValueError, msgspec.MsgspecError):

@@ -47,15 +47,15 @@ class Restored(msgspec.Struct, frozen=True):
 
 def plan(entry: UndoEntry) -> list[RestoreStep]:
     """What restoring an entry would do to each of its paths, in its order."""
-    leaving = {(each.inode, each.device) for each in entry.paths if each.was == "moved"}
+    leaving = {(path.inode, path.device) for path in entry.paths if path.was == "moved"}
     return [_planned(saved, leaving) for saved in _in_order(entry)]
 
 
 def _in_order(entry: UndoEntry) -> list[SavedPath]:
     """What was moved goes back before its place is filled; what was not there goes last, innermost first."""
-    moved = [each for each in reversed(entry.paths) if each.was == "moved"]
-    gone = sorted((each for each in entry.paths if each.was == "nothing"), key=lambda each: each.path, reverse=True)
-    return [*moved, *(each for each in entry.paths if each.was not in ("moved", "nothing")), *gone]
+    moved = [path for path in reversed(entry.paths) if path.was == "moved"]
+    gone = sorted((path for path in entry.paths if path.was == "nothing"), key=lambda saved: saved.path, reverse=True)
+    return [*moved, *(path for path in entry.paths if path.was not in ("moved", "nothing")), *gone]
 
 
 def _planned(saved: SavedPath, leaving: Leaving) -> RestoreStep:
@@ -118,8 +118,8 @@ def _now(path: str) -> os.stat_result | None:
 def restore(folder: UndoFolder, entry: UndoEntry, now: float) -> Restored:
     """Raises `OSError` if what is there now cannot be saved; then nothing is changed."""
     steps = plan(entry)
-    wanted = [each for each in steps if each.step not in ("unchanged", "impossible")]
-    impossible = tuple(each for each in steps if each.step == "impossible")
+    wanted = [planned for planned in steps if planned.step not in ("unchanged", "impossible")]
+    impossible = tuple(planned for planned in steps if planned.step == "impossible")
     if not wanted:
         return Restored(0, impossible)
     cause = UndoCause(now, restores=entry.id)
@@ -130,7 +130,7 @@ def restore(folder: UndoFolder, entry: UndoEntry, now: float) -> Restored:
     if undo.left_out:
         folder.remove(undo.id)
         raise OSError(errno.ENOSPC, f"what is there now cannot be kept: {undo.left_out[0]}")
-    saved, failed, done = {each.path: each for each in entry.paths}, list(impossible), 0
+    saved, failed, done = {path.path: path for path in entry.paths}, list(impossible), 0
     for step in wanted:
         try:
             _restore(folder, entry, saved[step.path], step.step)
@@ -143,7 +143,7 @@ def restore(folder: UndoFolder, entry: UndoEntry, now: float) -> Restored:
 
 
 def _save_present(saving: UndoSaving, entry: UndoEntry, wanted: list[RestoreStep]) -> None:
-    saved = {each.path: each for each in entry.paths}
+    saved = {path.path: path for path in entry.paths}
     back = [saved[step.path] for step in wanted if step.step == "move-back"]
     for moved in back:
         saving.moves_back(moved)
@@ -159,8 +159,8 @@ def _restore(folder: UndoFolder, entry: UndoEntry, saved: SavedPath, step: Step)
     if step == "move-back":
         _make_folders_above(saved.path)
         with unlinked_paths.parent(saved.leads_to) as (there, old), unlinked_paths.parent(saved.path) as (here, new):
-            found = os.lstat(old, dir_fd=there)
-            if (found.st_ino, found.st_dev) != (saved.inode, saved.device):
+            status = os.lstat(old, dir_fd=there)
+            if (status.st_ino, status.st_dev) != (saved.inode, saved.device):
                 raise OSError(errno.ESTALE, f"it is no longer at {saved.leads_to}")
             os.rename(old, new, src_dir_fd=there, dst_dir_fd=here)
         return

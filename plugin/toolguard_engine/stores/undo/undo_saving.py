@@ -66,7 +66,9 @@ class UndoSaving:
     def save(self, changes: tuple[ReplacedContent, ...]) -> None:
         """Saves as much as the limits allow; `left_out` says what is missing."""
         try:
-            for change in sorted(changes, key=lambda each: each.way in _LINKED):  # what may change in place is copied first
+            for change in sorted(
+                changes, key=lambda content: content.way in _LINKED
+            ):  # what may change in place is copied first
                 for path in self._meant(change.path):
                     self._change(change, path)
         except TooManyPathsError as error:
@@ -96,13 +98,13 @@ class UndoSaving:
         self._look_at_time()
         if not glob.has_magic(part):
             return [part] if os.path.lexists(os.path.join(folder, part)) else []
-        found = []
+        real = []
         with suppress(OSError), os.scandir(folder) as names:
-            for each in names:
+            for name in names:
                 self._look_at_time()
-                if each.name.startswith(".") <= part.startswith(".") and fnmatch.fnmatchcase(each.name, part):
-                    found.append(each.name)
-        return found
+                if name.name.startswith(".") <= part.startswith(".") and fnmatch.fnmatchcase(name.name, part):
+                    real.append(name.name)
+        return real
 
     def _change(self, change: ReplacedContent, path: str) -> None:
         try:
@@ -149,15 +151,15 @@ class UndoSaving:
             if lands not in self._leaving:
                 self._tree(lands, may_link=True)
         real = resolved(path)
-        found = os.lstat(real)
+        status = os.lstat(real)
         if self._is_left_out(real) or not self._is_text(real + lands):
             return
         kept = ""
-        if stat.S_ISREG(found.st_mode) and found.st_dev != _device(lands):
-            kept = self._content(real, found, may_link=found.st_nlink == 1) or ""
-        mode, size = stat.S_IMODE(found.st_mode), found.st_size
+        if stat.S_ISREG(status.st_mode) and status.st_dev != _device(lands):
+            kept = self._content(real, status, may_link=status.st_nlink == 1) or ""
+        mode, size = stat.S_IMODE(status.st_mode), status.st_size
         saved = SavedPath(
-            real, "moved", mode, size, found.st_mtime_ns, kept, resolved(lands), inode=found.st_ino, device=found.st_dev
+            real, "moved", mode, size, status.st_mtime_ns, kept, resolved(lands), inode=status.st_ino, device=status.st_dev
         )
         self._add(saved)
         self._moved_to[lands] = real
@@ -188,18 +190,18 @@ class UndoSaving:
     def _tree(self, path: str, *, may_link: bool, depth: int = 0) -> None:
         """A file, a link, or a folder with all that is in it. What cannot be read in a folder is left out alone."""
         real = resolved(path) if depth == 0 else path
-        found = os.lstat(real)
+        status = os.lstat(real)
         if real in self._known or self._is_left_out(real) or not self._is_text(real):
             return
-        mode = stat.S_IMODE(found.st_mode)
-        if stat.S_ISLNK(found.st_mode):
+        mode = stat.S_IMODE(status.st_mode)
+        if stat.S_ISLNK(status.st_mode):
             self._add(SavedPath(real, "link", mode, leads_to=os.readlink(real)))
-        elif stat.S_ISREG(found.st_mode):
-            kept = self._content(real, found, may_link=may_link and found.st_nlink == 1)  # else it changes by another name
+        elif stat.S_ISREG(status.st_mode):
+            kept = self._content(real, status, may_link=may_link and status.st_nlink == 1)  # else it changes by another name
             if kept is not None:
-                self._add(SavedPath(real, "file", mode, found.st_size, found.st_mtime_ns, kept))
-        elif stat.S_ISDIR(found.st_mode):
-            self._add(SavedPath(real, "folder", mode, modified=found.st_mtime_ns))
+                self._add(SavedPath(real, "file", mode, status.st_size, status.st_mtime_ns, kept))
+        elif stat.S_ISDIR(status.st_mode):
+            self._add(SavedPath(real, "folder", mode, modified=status.st_mtime_ns))
             if depth >= MAX_DEPTH:
                 self._leave_out(f"{real}: too many folders in each other")
                 return
@@ -211,13 +213,13 @@ class UndoSaving:
 
     def _names(self, folder: str) -> list[str]:
         with os.scandir(folder) as names:
-            found = [each.path for each in islice(names, MAX_PATHS + 1)]
-        return sorted(found)
+            paths = [name.path for name in islice(names, MAX_PATHS + 1)]
+        return sorted(paths)
 
-    def _content(self, real: str, found: os.stat_result, *, may_link: bool) -> str | None:
+    def _content(self, real: str, status: os.stat_result, *, may_link: bool) -> str | None:
         """Keeps the content of a file; returns its name in the folder, None if it is left out."""
         self._look_at_room()
-        size = max(found.st_blocks * 512, kept_content.LEAST_SIZE)
+        size = max(status.st_blocks * 512, kept_content.LEAST_SIZE)
         if self.size + size > self._most:
             self._leave_out(f"{real}: it would take too much of the room that there is for undo")
             return None
@@ -228,7 +230,7 @@ class UndoSaving:
             if not (may_link and kept_content.linked(folder, base, kept)):
                 most = MAX_COPIED - self._copied
                 count = -1
-                if found.st_size <= most:
+                if status.st_size <= most:
                     count = kept_content.copied(folder, base, kept, most, self._look_at_time)
                 if count < 0:
                     self._leave_out(f"{real}: more than {MAX_COPIED // 1_000_000} MB would have to be copied")
