@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -239,6 +239,40 @@ def test_identifiers_use_the_words_of_the_field() -> None:
         for parts, tree in modules(package)
         for name in (*identifiers(tree), *parts)
         if WORDS.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
+    }
+    assert sorted(found) == []
+
+
+VAGUE = {"found": 60, "each": 60}
+"""Names that say nothing of what they hold, and how many variables may still have them. The numbers only fall."""
+
+
+def variables(tree: ast.Module) -> Iterator[str]:
+    """The names of variables and parameters, once for each place that binds them."""
+    for node in nodes(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def test_variables_say_what_they_hold() -> None:
+    """An element of `options` is an `option`, what a pattern matches is a `match`."""
+    counts = Counter(name for package in PACKAGES for _, tree in modules(package) for name in variables(tree))
+    assert {name: counts[name] for name, most in VAGUE.items() if counts[name] > most} == {}
+
+
+NO_VERBS = re.compile(r"(?:of|at|by|to|for|from|in|into|with|on|found|each)")
+
+
+def test_functions_are_not_named_by_a_preposition_alone() -> None:
+    """`judgement.wrap(verdict)` says what is done with it, `judgement.of(verdict)` does not."""
+    found = {
+        f"{package}.{'.'.join(parts)}.{node.name}"
+        for package in PACKAGES
+        for parts, tree in modules(package)
+        for node in nodes(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and NO_VERBS.fullmatch(node.name)
     }
     assert sorted(found) == []
 

@@ -109,7 +109,7 @@ def used(places: Places) -> None:
 def test_what_agents_have_used(places: Places) -> None:
     used(places)
     transcript(places, called(1, "shop__ship"), came(1), name="s2", agent="other")
-    found = used_tools.found(places.state_dir)
+    found = used_tools.count(places.state_dir)
     assert {(use.agent, use.tool, use.server) for use in found} == {
         ("main", "shop__fulfil", "shop"),
         ("main", "shop__ship", "shop"),

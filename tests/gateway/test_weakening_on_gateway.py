@@ -97,7 +97,7 @@ class Seen:
 
     def runs_with(self, name: str, value: object) -> bool:
         known = AcceptedSettings(self.home.state_dir).baseline(str(self.home.config_path))
-        return known is not None and known.of("", name) == value
+        return known is not None and known.get("", name) == value
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ def _log(places: Places, event: str, why: str = "") -> Callable[[ToolAnswer], No
 def unanswered(places: Places) -> list[ToolAnswer]:
     """Trust in what agents have used so far and nobody has said anything about. Raises `StoreError`."""
     known = ToolAnswers(stores.tool_answers(places.state_dir).known())
-    used = used_tools.found(places.state_dir)
+    used = used_tools.count(places.state_dir)
     return [tool_answer.trusting(use) for use in used if known.standing(use) == "new"]
 
 

@@ -90,11 +90,11 @@ def judged(
     """Whose each connection is. `gateway`: the process that they lead to."""
     sockets = sockets or Sockets(_sockets())
 
-    def of(connection: Connection) -> Peer:
+    def judge(connection: Connection) -> Peer:
         peers = (_peer(pid, sockets, system, agents, gateway) for pid in sockets.holders(connection))
         return min(peers, key=lambda peer: _ORDER[peer.kind], default=UNSEEN)
 
-    return [of(connected) for connected in connections]
+    return [judge(connection) for connection in connections]
 
 
 def _peer(pid: int, sockets: Sockets, system: System, agents: Agents, gateway: int) -> Peer:

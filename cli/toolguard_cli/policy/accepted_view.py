@@ -70,7 +70,7 @@ def load(places: Places) -> list[Notice]:
     if any(notice.key == ("", PLUGIN) for notice in noticed):
         return noticed
     known = store.baseline(str(places.config))
-    if known is None or not known.of("", PLUGIN):
+    if known is None or not known.get("", PLUGIN):
         return noticed
     return [*noticed, Notice(_changed(places), StrictnessChange(PLUGIN, old=True, new=False), why)]
 
@@ -143,8 +143,9 @@ def made(before: ConfigTree, after: ConfigTree, places: Places) -> Made:
     changes = tuple(by_key[key] for key in touched if key in by_key)
     unaccepted = {(change.agent, change.name) for change in weaker(known, old)}
     by_hand = (
-        f"{StrictnessChange(name, None, None, agent).setting}: the accepted value was {shown(known.of(agent, name))}, "
-        f"the file had {shown(old.of(agent, name))} (changed by hand, not accepted); it is now {shown(new.of(agent, name))}"
+        f"{StrictnessChange(name, None, None, agent).setting}: the accepted value was {shown(known.get(agent, name))}, "
+        f"the file had {shown(old.get(agent, name))} (changed by hand, not accepted); "
+        f"it is now {shown(new.get(agent, name))}"
         for agent, name in touched
         if (agent, name) in unaccepted
     )
@@ -153,10 +154,10 @@ def made(before: ConfigTree, after: ConfigTree, places: Places) -> Made:
 
 def _touched(old: EffectiveSettings, new: EffectiveSettings) -> list[tuple[str, str]]:
     """(agent, name) of the settings whose values differ; for an agent, only its own settings."""
-    general = [("", name) for name in ORDERS if old.of("", name) != new.of("", name)]
+    general = [("", name) for name in ORDERS if old.get("", name) != new.get("", name)]
     agents = sorted({*old.agents, *new.agents})
     own = ((agent, name) for agent in agents for name in {*old.agents.get(agent, {}), *new.agents.get(agent, {})})
-    return [*general, *(key for key in sorted(own) if old.of(*key) != new.of(*key))]
+    return [*general, *(key for key in sorted(own) if old.get(*key) != new.get(*key))]
 
 
 def _baseline(places: Places) -> EffectiveSettings | None:

@@ -23,7 +23,7 @@ _STOPPED = ('"status":"blocked"', '"status": "blocked"')
 """In the result of a call inside Tool Search that did not run."""
 
 
-def found(state_dir: Path, seconds: float = SECONDS) -> dict[ToolUse, int]:
+def count(state_dir: Path, seconds: float = SECONDS) -> dict[ToolUse, int]:
     """The tools that act, of each agent, with how often they ran, from the latest transcripts that can be read in time."""
     counted: Counter[ToolUse] = Counter()
     end, tools = time.monotonic() + seconds, SeenTools()

@@ -36,7 +36,7 @@ class EffectiveSettings(msgspec.Struct, frozen=True):
     values: Values = {}
     agents: dict[str, Values] = {}
 
-    def of(self, agent: str, name: str) -> Value:
+    def get(self, agent: str, name: str) -> Value:
         """The value for this agent, or the general one if `agent` is empty; the default if unknown or invalid."""
         own = self.agents.get(agent, {})
         value = own[name] if name in own else self.values.get(name, DEFAULTS.get(name))
@@ -346,7 +346,7 @@ def weaker(old: EffectiveSettings, new: EffectiveSettings) -> tuple[StrictnessCh
     changes = [
         StrictnessChange(name, was, now)
         for name in ORDERS
-        if name in new.values and ORDERS[name].weaker(was := old.of("", name), now := new.of("", name))
+        if name in new.values and ORDERS[name].weaker(was := old.get("", name), now := new.get("", name))
     ]
     for agent in sorted({*old.agents, *new.agents}):
         changes += _of_agent(old, new, agent)
@@ -376,7 +376,7 @@ def _of_agent(old: EffectiveSettings, new: EffectiveSettings, agent: str) -> lis
     return [
         StrictnessChange(name, was, now, agent)
         for name in ORDERS
-        if name in own and ORDERS[name].weaker(was := old.of(agent, name), now := new.of(agent, name))
+        if name in own and ORDERS[name].weaker(was := old.get(agent, name), now := new.get(agent, name))
     ]
 
 
@@ -386,7 +386,7 @@ def _raised_own(old: EffectiveSettings, new: EffectiveSettings, agent: str) -> V
 
 
 def _stricter(agent: str, name: str, old: EffectiveSettings, new: EffectiveSettings) -> Value:
-    was, now = old.of(agent, name), new.of(agent, name)
+    was, now = old.get(agent, name), new.get(agent, name)
     return was if ORDERS[name].weaker(was, now) else now
 
 

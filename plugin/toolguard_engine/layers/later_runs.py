@@ -67,7 +67,7 @@ def _unwritten(given: LayerInput, reading: CallReading) -> str:
 def _judged(given: LayerInput, living: LivingPrograms, reading: CallReading, arrivals: Arrivals) -> Iterator[Judgement]:
     read, others, made = 0, dict[str, str](), living_readings.MadeByAgents(reading.made)
     for program in arrivals.concerned(living):
-        if not (changed := arrivals.at(program)):
+        if not (changed := arrivals.collect(program)):
             continue
         texts = {name: text for name, text in changed.items() if text is not None}
         unknown = next((name for name, text in changed.items() if text is None and program.may_read(name)), "")
@@ -81,7 +81,7 @@ def _judged(given: LayerInput, living: LivingPrograms, reading: CallReading, arr
             read += 1
             yield from _as_it_runs(given, reading, program, texts, made.also(texts))
     if (forgotten := arrivals.forgotten(living)) is not None:
-        changed = arrivals.at(forgotten)
+        changed = arrivals.collect(forgotten)
         others |= {name: text for name, text in changed.items() if text is not None}
         if unknown := next((name for name, text in changed.items() if text is None), ""):
             yield Judgement("hold", UNKNOWN, _CLARITY, _STAKES, reason=_NOT_KNOWN.format(program="A program", file=unknown))

@@ -53,7 +53,7 @@ def kept(make: Callable[[Any], T]) -> Callable[[Any], T]:
     name, failed = f"{make.__module__}.{make.__name__}", f"{make.__module__}.{make.__name__}: failed"
 
     @wraps(make)
-    def found(owner: Any) -> T:
+    def recall(owner: Any) -> T:
         known = owner.__dict__
         if name in known:
             value: T = known[name]
@@ -67,7 +67,7 @@ def kept(make: Callable[[Any], T]) -> Callable[[Any], T]:
             raise
         return value
 
-    return found
+    return recall
 
 
 def kept_with(make: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
@@ -75,7 +75,7 @@ def kept_with(make: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[An
     name = f"{make.__module__}.{make.__name__}"
 
     @wraps(make)
-    def found(owner: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def recall(owner: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         last: tuple[object, object, T] | None = owner.__dict__.get(name)
         if last is not None and last[0] == args and last[1] == (kwargs or None):
             return last[2]
@@ -83,4 +83,4 @@ def kept_with(make: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[An
         owner.__dict__[name] = (args, kwargs or None, value)
         return value
 
-    return found
+    return recall

@@ -37,7 +37,7 @@ def kept_by_text(answer: Callable[..., T], most: int = KEPT) -> Callable[..., T]
     """`answer`: a function of a text and of other values that can be hashed; `most`: so many answers are kept."""
     known: OrderedDict[tuple[bytes, tuple[Hashable, ...]], Any] = OrderedDict()
 
-    def found(text: str, *others: Hashable) -> T:
+    def recall(text: str, *others: Hashable) -> T:
         if len(text) < SHORTEST:
             return answer(text, *others)
         key = digest(text), others
@@ -51,4 +51,4 @@ def kept_by_text(answer: Callable[..., T], most: int = KEPT) -> Callable[..., T]
                 known.popitem(last=False)
         return new
 
-    return found
+    return recall

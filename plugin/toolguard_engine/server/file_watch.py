@@ -77,7 +77,7 @@ class _Running(Struct, dict=True):
     most_steps: float = inf
 
     @cached_property
-    def found(self) -> list[MadeFile]:
+    def files(self) -> list[MadeFile]:
         return changes(self.reading)
 
 
@@ -123,7 +123,7 @@ class FileWatch:
 
     def _look(self, running: _Running, reader: FileReader) -> None:
         """What is there before the call runs. What an agent is known to have created stays so, whatever is there."""
-        puts = [each for each in running.found if each.kind != "removed"]
+        puts = [each for each in running.files if each.kind != "removed"]
         paths = frozenset(each.path for each in puts)
         if made := made_folders.folders(running.reading):
             running.new_folders = reader.missing(made)
@@ -187,7 +187,7 @@ class FileWatch:
         living, reading = self._living(), running.reading
         if living and (arrivals := arrivals_of(reading)):
             made = living_readings.MadeByAgents(reading.made)
-            changed = ((each, arrivals.at(each)) for each in arrivals.concerned(living))
+            changed = ((each, arrivals.collect(each)) for each in arrivals.concerned(living))
             for program, found in islice(((each, texts) for each, texts in changed if texts), MAX_GROWING):
                 texts = {name: text for name, text in found.items() if text is not None}
                 read = partial(living_readings.again, program, reading, texts, made.also(texts))
@@ -209,7 +209,7 @@ class FileWatch:
             self._memory().doubt_folders_around(path)
         running.most_steps = self._memory().steps + MAX_STEPS
         with suppress(TooIntricate, MemoryError, RecursionError):
-            known = self._timer.limited(running.reading.work, lambda: running.found)
+            known = self._timer.limited(running.reading.work, lambda: running.files)
             for removes, found in groupby(known, lambda change: change.kind == "removed"):
                 if removes:
                     running.leaving.update(change.path for change in found if is_movable(change.path))
@@ -217,7 +217,7 @@ class FileWatch:
                 for change in found:
                     running.leaving.discard(change.path)
                     self._enter(change, running)
-            writes = any(each.kind != "removed" for each in running.found)
+            writes = any(each.kind != "removed" for each in running.files)
             if running.judged or running.leaving or writes or running.new_folders:
                 self._running[running.reading.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
@@ -278,8 +278,8 @@ class FileWatch:
     def _compare(self, run: _Running) -> None:
         """What was judged with what lies there now."""
         self._forget_gone(run.leaving)
-        own = {change.path for change in run.found}
-        self.code_ahead.add(change.path for change in run.found if change.kind != "removed")
+        own = {change.path for change in run.files}
+        self.code_ahead.add(change.path for change in run.files if change.kind != "removed")
         for path, judged in run.judged.items() if self._reader is not None else ():
             if path in own or path.endswith(_SELF_CHANGING) or not judged.digest or self._reader is None:
                 continue
@@ -293,7 +293,7 @@ class FileWatch:
         memory, made = self._memory(), dict[str, FileRecord]()
         if run.new_folders and self._reader is not None:
             memory.forget_folders(self._reader.missing(run.new_folders))
-        for change in run.found if self._reader is not None else ():
+        for change in run.files if self._reader is not None else ():
             path = _landed(change, run.folders).path
             if (record := memory.exactly(path)) is not None and record.created:
                 made[path] = record

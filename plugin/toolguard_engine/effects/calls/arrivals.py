@@ -81,7 +81,7 @@ class Arrivals:
         """The programs that there was no room for, if files of theirs may be changed."""
         return living.forgotten if self._is_open else living.forgotten_among(self._paths_changed, self._folders)
 
-    def at(self, program: LivingProgram) -> dict[str, str | None]:
+    def collect(self, program: LivingProgram) -> dict[str, str | None]:
         """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
         self._spend(program)
         texts: dict[str, str | None] = {}

@@ -40,7 +40,7 @@ class KeptFiles:
         self._taken = tuple([known or None for known in _taken(files)])
         self._later = tuple([known or None for known in _later(files.later)])
 
-    def of(self, name: str) -> dict[Any, Any]:
+    def get(self, name: str) -> dict[Any, Any]:
         """The member of this name of the `RunFiles` whose command was read; only read."""
         return self._taken[_TAKEN.index(name)] or _NOTHING
 

@@ -135,20 +135,20 @@ class RunFiles(AskedFiles):
         made = self._made
         if before.was_empty or made.is_empty:
             return before.was_empty == made.is_empty
-        if not all(map(self._know_none, before.of("_untouched"))):
+        if not all(map(self._know_none, before.get("_untouched"))):
             return False
-        brought_asked = before.of("brought_asked")
+        brought_asked = before.get("brought_asked")
         for path, is_brought in brought_asked.items():
             if (made.recall(path) is not None) != is_brought:
                 return False
-        for path, is_made in before.of("made_asked").items():  # where nothing was brought, nothing was made
+        for path, is_made in before.get("made_asked").items():  # where nothing was brought, nothing was made
             if (is_made or brought_asked.get(path) is not False) and (made.exactly(path) is not None) != is_made:
                 return False
-        if any(self._copied_from(path) != source for path, source in before.of("copied_asked").items()):
+        if any(self._copied_from(path) != source for path, source in before.get("copied_asked").items()):
             return False
-        return all(self._meant(pattern) == paths for pattern, paths in before.of("patterns").items()) and all(
+        return all(self._meant(pattern) == paths for pattern, paths in before.get("patterns").items()) and all(
             self._below_named(folder, re.compile(pattern)) == paths
-            for (pattern, folder), paths in before.of("named").items()
+            for (pattern, folder), paths in before.get("named").items()
         )
 
     def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False, sourced: bool = False) -> bool:

@@ -84,7 +84,7 @@ def _verdict(call: Call, run: Run, config: Config) -> Verdict | None:
     found = _stuck(call, run.past, settings)
     if found is None:
         return None
-    finding = found.detector.found(call, found.calls)
+    finding = found.detector.describe(call, found.calls)
     criticals = run.counters.get(BlockCounters).criticals
     if criticals.again(call.request) and criticals.count > 1:
         run.stop = Stop(found.detector.CODE, loop_notes.ends(finding))
@@ -266,7 +266,7 @@ def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
         if found is None:
             return None
     if found:
-        run.stop = Stop(found.detector.CODE, loop_notes.ends(found.detector.found(calls[-1], found.calls)))
+        run.stop = Stop(found.detector.CODE, loop_notes.ends(found.detector.describe(calls[-1], found.calls)))
     return run.stop
 
 

@@ -25,10 +25,10 @@ def goes_on(series: int, past: Past) -> bool:
     return series in past.series[-2:]
 
 
-def found(call: Call, count: int) -> str:
+def describe(call: Call, count: int) -> str:
     """Says what was found."""
     return loop_notes.alternated(call, count)
 
 
 def warn(call: Call, count: int, critical: int) -> Reaction:
-    return Reaction(CODE, loop_notes.alternates(call, count, critical), reason=found(call, count))
+    return Reaction(CODE, loop_notes.alternates(call, count, critical), reason=describe(call, count))

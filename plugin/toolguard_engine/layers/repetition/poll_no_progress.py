@@ -14,10 +14,10 @@ def is_on(detectors: Detectors) -> bool:
     return detectors.known_poll_no_progress
 
 
-def found(call: Call, count: int) -> str:
+def describe(call: Call, count: int) -> str:
     """Says what was found."""
     return loop_notes.polled(call, count)
 
 
 def warn(call: Call, count: int, critical: int) -> Reaction:
-    return Reaction(CODE, loop_notes.polls(call, count, critical), reason=found(call, count))
+    return Reaction(CODE, loop_notes.polls(call, count, critical), reason=describe(call, count))

@@ -33,7 +33,7 @@ _SERIES = ("calls", "input", "output", "cache_read", "cache_write", "total", "co
 def overview(connection: sqlite3.Connection, asked: Range, now: int) -> MetricsOverview:
     """Everything in a range (`now`: milliseconds since 1970), with the most expensive gateways and models."""
     over = span(asked, now)
-    totals_by_key = sums.by(connection, ("gateway", "model", "provider"), over)
+    totals_by_key = sums.add_up(connection, ("gateway", "model", "provider"), over)
     gateways, models = folded(totals_by_key, 0), folded(totals_by_key, 1, 2)
     since, last = connection.execute(
         "SELECT (SELECT min(at) FROM toolguard_days), (SELECT max(at) FROM toolguard_calls WHERE at <= ?)", (now,)
@@ -72,7 +72,7 @@ def timeseries(
 
 def models(connection: sqlite3.Connection, asked: Range, now: int) -> Models:
     """Every model of a range, the most expensive first."""
-    totals_by_key = sums.by(connection, ("model", "provider"), span(asked, now))
+    totals_by_key = sums.add_up(connection, ("model", "provider"), span(asked, now))
     every = added(totals_by_key.values())
     shares = most_expensive(
         (Share(name, totals, provider) for (name, provider), totals in totals_by_key.items()), MAX_MODELS
@@ -90,7 +90,7 @@ def folded(totals_by_key: Mapping[sums.Key, Totals], *places: int) -> dict[sums.
 
 
 def _all(connection: sqlite3.Connection, over: Span) -> Totals:
-    return added(sums.by(connection, (), over).values())
+    return added(sums.add_up(connection, (), over).values())
 
 
 def _reaches(connection: sqlite3.Connection, over: Span) -> bool:
@@ -108,7 +108,7 @@ def _series(name: str, buckets: Mapping[int, Totals], over: Span, *, rest: bool 
 
 def _priced(connection: sqlite3.Connection, over: Span) -> dict[sums.Key, Totals]:
     """For each model, the sums in which the cost of all calls is known: tokens and cost that belong together."""
-    return sums.by(connection, ("model", "provider"), over, only="priced >= calls AND priced > 0")
+    return sums.add_up(connection, ("model", "provider"), over, only="priced >= calls AND priced > 0")
 
 
 def _model(one: Share, every: Totals, priced: Totals) -> ModelRow:

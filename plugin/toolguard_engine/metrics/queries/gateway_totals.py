@@ -38,7 +38,7 @@ def known(connection: sqlite3.Connection) -> list[Known]:
 
 def gateways(connection: sqlite3.Connection, asked: Range, now: int) -> Gateways:
     """Those that made calls in this range, the most expensive first, then the others."""
-    totals_by_key = sums.by(connection, ("gateway", "model", "provider"), span(asked, now))
+    totals_by_key = sums.add_up(connection, ("gateway", "model", "provider"), span(asked, now))
     registered = {one.id: one for one in known(connection)}
     used = most_expensive((Share(name, total) for (name,), total in folded(totals_by_key, 0).items()), MAX_GATEWAYS)
     idle = [Share(name, Totals()) for name in registered.keys() - {one.name for one in used}]
@@ -54,11 +54,11 @@ def gateway(connection: sqlite3.Connection, gateway_id: str, asked: Range, now: 
     if registered is None and not _ever(connection, gateway_id):
         return None
     where = {"gateway": gateway_id}
-    totals_by_key = sums.by(connection, ("gateway", "model", "provider"), over, where)
+    totals_by_key = sums.add_up(connection, ("gateway", "model", "provider"), over, where)
     row = _row(Share(gateway_id, added(totals_by_key.values())), _models(totals_by_key, gateway_id, TOP), registered)
     days = _whole_days(over)
-    agents = sums.by(connection, ("agent",), over, where)
-    channels = sums.by(connection, ("channel",), days, where)
+    agents = sums.add_up(connection, ("agent",), over, where)
+    channels = sums.add_up(connection, ("channel",), days, where)
     return GatewayTotals(
         range=asked,
         gateway=row,

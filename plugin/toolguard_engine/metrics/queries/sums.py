@@ -21,7 +21,7 @@ Key = tuple[str, ...]
 NOWHERE: Mapping[str, str] = MappingProxyType({})
 
 
-def by(
+def add_up(
     connection: sqlite3.Connection,
     columns: Key,
     span: Span,

@@ -50,7 +50,7 @@ def _shares(connection: sqlite3.Connection, by: Grouping, over: Span) -> list[Sh
     if by == "day":
         buckets = sums.by_bucket(connection, (), over).get((), {})
         return [Share(str(over.begins[at]), totals) for at, totals in sorted(buckets.items())]
-    totals_by_key = sums.by(connection, _COLUMNS[by], over, table="toolguard_sessions" if by == "session" else "")
+    totals_by_key = sums.add_up(connection, _COLUMNS[by], over, table="toolguard_sessions" if by == "session" else "")
     return most_expensive((_share(by, key, one) for key, one in totals_by_key.items()), len(totals_by_key))
 
 

@@ -273,7 +273,7 @@ def _is_settling(value: _File, name: str, now: float) -> bool:
 
 def _is_new_end(value: _File, name: str) -> bool:
     known = value.configs.get(name)
-    if known is None or known.accepted is None or not known.accepted.of("", PLUGIN):
+    if known is None or known.accepted is None or not known.accepted.get("", PLUGIN):
         return False
     return all(notice.key != ("", PLUGIN) for notice in known.pending)
 
