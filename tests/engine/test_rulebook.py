@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tables import each_row
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.layers import rule_examples
-from toolguard_engine.rules import packs
+from toolguard_engine.rules import packs, terms
 from toolguard_engine.rules.rule_form import try_examples
 from toolguard_engine.rules.rulebook import InvalidRuleError, Match, Rule, Rulebook, rule_from
 
@@ -268,3 +269,16 @@ def test_bad_packs_name_their_key(text: str, key: str) -> None:
 def test_two_rules_of_a_pack_cannot_have_one_id() -> None:
     with pytest.raises(InvalidRuleError, match="two rules"):
         packs.pack('[[rule]]\nid = "my.x"\nrun = ["p"]\nreason = "y"\n' * 2, "my")
+
+
+def test_nothing_is_compiled_for_words_once_the_engine_has_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = packs.load()
+    terms.word_test.cache_clear()
+    for _ in book.compiled():
+        pass
+    late = SimpleNamespace(compile=lambda pattern, *_: pytest.fail(f"compiled late: {pattern}"))
+    monkeypatch.setattr(terms, "re", late)
+    for at, rule in enumerate(book.rules):
+        assert book._terms[at] is not None
+        for name in filter(terms.is_glob, " ".join(rule.run).split()):
+            terms.word_test(name)

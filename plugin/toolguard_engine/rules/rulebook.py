@@ -246,8 +246,14 @@ class Rulebook:
         return Rulebook((*self.rules, *own), shipped=self._shipped, carried=self._carried) if own else self
 
     def compiled(self) -> Iterator[None]:
-        """Compiles the patterns of the rules that come with toolguard, one at each step."""
-        for rule in self.rules[: self._shipped]:
+        """Compiles the patterns of the rules that come with toolguard, one at each step; those for words as well."""
+        for at, rule in enumerate(self.rules[: self._shipped]):
+            if any(map(is_glob, (*rule.any, *rule.all, *rule.none))):
+                _ = self._terms[at]
+                yield
+            for word in filter(is_glob, " ".join(rule.run).split()):
+                word_test(word)
+                yield
             asked = (rule.text, rule.unless, rule.arg, rule.no_arg, *(pattern for _, pattern in rule.params))
             for pattern in filter(None, asked):
                 search_for(pattern, shipped=True)
