@@ -30,7 +30,13 @@ OPAQUE = "what becomes of the config is not known"
 UNREAD = "it is too long to be read"
 KEY = "the key itself is shown or copied"
 GUARD = "the guard's own folder is changed or copied"
+OTHERS = "no file of the guard has such a name, as far as its names are known"
 GONE = "without its config the gateway loads no guard"
+
+
+def _python(code: str) -> str:
+    return f"python3 - <<'E'\nfrom json import *; from os import *; from os.path import *; from pathlib import *\n{code}\nE"
+
 
 ROWS = [
     ("du -sh ~/.openclaw/* 2>/dev/null | head", "allow", NAMES),
@@ -56,6 +62,20 @@ ROWS = [
     ("chmod 600 ~/.openclaw/openclaw.json", "allow", PRIVATE),
     ("chmod 700 ~/.openclaw", "allow", PRIVATE),
     ("chmod -R go-rwx ~/.openclaw", "allow", PRIVATE),
+    ("find ~/.openclaw -name '*.tmp' -delete", "hold", OTHERS),
+    ("find ~/.openclaw -iname '*.BAK*' -mtime +30 -print -delete", "hold", OTHERS),
+    ("find ~/.openclaw -name '*.png' | xargs rm", "hold", OTHERS),
+    ("find ~/.openclaw -name '*.json' -delete", "block", GONE),
+    ("find ~/.openclaw -name '*.tmp' -o -delete", "block", GUARD),
+    ("find ~/.openclaw ! -name '*.tmp' -delete", "block", GUARD),
+    ("find ~/.openclaw -delete -name '*.tmp'", "block", GUARD),
+    ("find ~/.openclaw -name '*.tmp' -exec rm {} + -o -delete", "block", GUARD),
+    ("find ~/.openclaw -name '*.png' -execdir rm -rf ../toolguard \\;", "block", GUARD),
+    (_python('p = Path.home() / ".openclaw" / "openclaw.json"; p.write_text(dumps(loads(p.read_text())))'), "hold", OPAQUE),
+    (_python('(Path.home() / ".openclaw" / "toolguard" / "policy.toml").write_text("")'), "block", GUARD),
+    (_python('rmtree(Path.home() / ".openclaw" / "workspace" / ".." / "toolguard")'), "block", GUARD),
+    (_python('rmtree(Path.home() / ".openclaw")'), "block", GUARD),
+    (_python('print((Path.home() / ".openclaw" / "toolguard" / "key").read_text())'), "block", KEY),
     ("tar czf x.tgz ~", "hold", COPY),
     ("tar czf /tmp/x.tgz ~/.openclaw", "hold", COPY),
     ("tar --exclude-from=x -czf y.tgz ~", "hold", COPY),

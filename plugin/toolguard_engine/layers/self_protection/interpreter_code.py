@@ -69,6 +69,10 @@ _ALL_HOME = lazy_re.compile(
 _JOINED_TO_HOME = lazy_re.compile(
     rf"{_HOME_FOLDER}\s*(?:[/+.]\s*['\"]/*|\.joinpath\(\s*['\"]/*|,\s*['\"](?!/))([^'\"\n]{{1,200}})['\"]"
 )
+_JOINED_FURTHER = lazy_re.compile(r"'(~/[^'\n]{1,200})'\s{0,9}/\s{0,9}['\"]/*([^'\"\n]{1,200})['\"]")
+"""A further part of such a path: `'~/.openclaw' / 'x'`."""
+
+_MAX_PARTS = 6
 _WALKS_ALL = lazy_re.compile(
     r"\bwalk\w*\(|glob\(|readdir\w*\(|scandir\(|listdir\(|iterdir\(|\bfind\s*\(|File::Find|\bDir\b|RecursiveDirectory|\bls\s+-\w*R"
 )
@@ -140,6 +144,10 @@ def _with_hidden_texts(code: str) -> str:
     code = _JOINED.sub("", code)
     if ("HOME" in code or "home" in code or "~" in code) and may_be_in(_JOINED_TO_HOME, code):
         code = _JOINED_TO_HOME.sub(r"'~/\1'", code)
+        for _ in range(_MAX_PARTS):
+            code, more = _JOINED_FURTHER.subn(r"'\1/\2'", code)
+            if not more:
+                break
     hidden = [
         text for match, _ in zip(_ENCODED.finditer(code), range(_MAX_ENCODED), strict=False) for text in _decoded(match[0])
     ]

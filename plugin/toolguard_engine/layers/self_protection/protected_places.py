@@ -18,7 +18,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.protected_paths import Place
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.layers.self_protection import content_searches, glance, own_config, sqlite_shell
+from toolguard_engine.layers.self_protection import content_searches, glance, own_config, searches, sqlite_shell
 from toolguard_engine.layers.self_protection.copies import working_folders
 from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns
 from toolguard_engine.layers.self_protection.gateway_command_line import message_positions
@@ -96,7 +96,8 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
             continue
         for place, is_named in _kinds(run, scene).items():
             if text := _judged(run, place, scene):
-                is_sure = text not in (COPY, own_config.CHANGED) and not (place == "root" and _is_former_state(run, scene))
+                is_spared = place == "root" and (_is_former_state(run, scene) or searches.spares_ours(run, scene))
+                is_sure = text not in (COPY, own_config.CHANGED) and not is_spared
                 certain = is_named and is_sure
                 yield ProtectionFinding(text, certain, _cause(run, place, scene), _harmless(run, text, place))
 

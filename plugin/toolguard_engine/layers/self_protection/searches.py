@@ -142,6 +142,22 @@ def _by_find(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     return _found(run, [_name(word.lower()[:_MAX_GLOB], scene) for word in wanted], scene, whole=whole)
 
 
+def spares_ours(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether a `find` deletes, or prints, only names that none of the guard's files has, as far as they are known."""
+    if run.name != "find":
+        return False
+    tests = found_in(run)[1]
+    if not _UNPLAIN.isdisjoint(tests):
+        return False
+    before = tests[: tests.index("-delete")] if "-delete" in tests else tests  # what follows it filters nothing
+    names = [value.lower()[:_MAX_GLOB] for test, value in pairwise(before) if test in _PATTERNS and test.endswith("name")]
+    return any("/" not in name and not _fits(name, scene) for name in names)
+
+
+_UNPLAIN = frozenset().union(*(manual_catalogue.spelled("find", trait) for trait in ("acts", "joins", "negates"))) | _NOT
+_UNPLAIN = _UNPLAIN - {"-delete"} | {",", "(", ")"}
+
+
 def _name(pattern: str, scene: CommandScene) -> str:
     """A pattern's glob over names; `*` if a path pattern matches a secret under any name."""
     name = base(pattern)
