@@ -24,6 +24,9 @@ from toolguard_engine.effects.programs import effect_on, secrets_read, sent_data
 SECRET = "$secret"  # noqa: S105 - a name
 """Stands among the programs of a `StdinSource` for a variable that is named like a secret."""
 
+FED = "input"
+"""The source of what the standard input of the code brings."""
+
 INPUT = StdinSource(None, ("$input",))
 """Stands for the standard input of the interpreter itself."""
 

@@ -387,7 +387,7 @@ def evaluating(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def hidden(run: ScriptRun, code: Value) -> None:
     """Text that runs but is not visible."""
     origin = sources(code)
-    if "input" in origin:
+    if deeds.FED in origin:
         run.add(deeds.run([run.library.program or "sh"], deeds.INPUT))
     if not FETCHERS.isdisjoint(origin):
         run.add(deeds.run_text("an address in the code", "fetched", "code"))

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, field
 
 from toolguard_engine.effects.facts.command import UNKNOWN
-from toolguard_engine.effects.languages.code_deeds import Deed, output_of
+from toolguard_engine.effects.languages.code_deeds import FED, Deed, output_of
 from toolguard_engine.effects.languages.code_values import (
     FROM_ENVIRONMENT,
     NOTHING,
@@ -275,7 +275,7 @@ def _together(left: Value, right: Value) -> Value:
 PIPED = "|"
 """The name of what is piped to a command of PowerShell."""
 
-FROM_INPUT = Unknown(sources=("input",))
+FROM_INPUT = Unknown(sources=(FED,))
 """What the standard input of the script brings."""
 
 

@@ -143,6 +143,7 @@ CALLS: dict[str, Act] = table(
     ("tempfile.mkdtemp tempfile.TemporaryDirectory tempfile.mktemp", constant(TEMP)),
     ("tempfile.mkstemp", constant((Unknown("handle", (), TEMP), TEMP))),
     ("tempfile.NamedTemporaryFile tempfile.TemporaryFile", constant(Unknown("file", (), TEMP, "r+"))),
+    ("input fileinput.input", passing(deeds.FED)),
     ("str repr", _text_of), ("chr", _chr), ("bytes bytearray", _bytes), ("range", _range), ("zip", _zipped),
     ("dict", _dict),
     ("enumerate", _numbered), ("reversed", _reversed), ("codecs.decode codecs.encode", _codec),
@@ -174,12 +175,13 @@ _MODES = {
     "S_ISUID": 0o4000, "S_ISGID": 0o2000, "S_IEXEC": 0o100, "S_IREAD": 0o400, "S_IWRITE": 0o200,
 }  # fmt: skip
 _OPEN_FLAGS = {"O_RDONLY": 0, "O_WRONLY": 1, "O_RDWR": 2, "O_CREAT": 0o100, "O_TRUNC": 0o1000, "O_APPEND": 0o2000}
+STDIN = Unknown("sys.stdin", (deeds.FED,))
 _ENVIRONMENT = Unknown("os.environ", (FROM_ENVIRONMENT,))
 CONSTANTS: dict[str, Value] = {
     "os.sep": "/", "os.path.sep": "/", "os.curdir": ".", "os.pardir": "..", "os.linesep": "\n", "os.devnull": "/dev/null",
     "sys.executable": "python3", "__file__": "./main.py", "__name__": "__main__", "os.name": "posix",
     "sys.platform": "linux",
-    "os.environ": _ENVIRONMENT, "os.environb": _ENVIRONMENT, "sys.stdin": Unknown("sys.stdin"),
+    "os.environ": _ENVIRONMENT, "os.environb": _ENVIRONMENT, "sys.stdin": STDIN,
     "string.ascii_lowercase": "abcdefghijklmnopqrstuvwxyz", "string.ascii_uppercase": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "string.ascii_letters": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "string.digits": "0123456789",
     "subprocess.PIPE": -1, "subprocess.STDOUT": -2, "subprocess.DEVNULL": -3,

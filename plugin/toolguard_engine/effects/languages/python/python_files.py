@@ -88,6 +88,8 @@ def written(code: PythonCalling, handle: Unknown, value: Value) -> None:
 def _open(code: PythonCalling, given: Arguments) -> Value:
     mode = given.text(1, "mode") or "r"
     path = given.get(0, "file", "filename", "path")
+    if path in (0, "/dev/stdin"):
+        return Unknown("sys.stdin", (deeds.FED,))
     return NOTHING if path is None or isinstance(path, int) else open_file(code, path, mode)
 
 

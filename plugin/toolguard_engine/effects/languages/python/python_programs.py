@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages.code_values import (
     DECODED,
@@ -42,11 +42,15 @@ def _folder(named: dict[str, Value]) -> str:
     return "" if folder in (UNKNOWN, "None") else folder
 
 
+def _fed(value: Value) -> StdinSource:
+    return deeds.INPUT if deeds.FED in sources(value) else feed(value)
+
+
 def started(code: PythonCalling, value: Value, given: Arguments, *, by_shell: bool) -> Value:
     """A command that a shell runs, or the words of a program; returns what it prints."""
     named = given.named
     fed = next(
-        (feed(named[name]) for name in ("input", "stdin") if isinstance(named.get(name), str | bytes | Unknown)), None
+        (_fed(named[name]) for name in ("input", "stdin") if isinstance(named.get(name), str | bytes | Unknown)), None
     )
     folder = _folder(named)
     if code.endless:
@@ -66,6 +70,8 @@ def started(code: PythonCalling, value: Value, given: Arguments, *, by_shell: bo
             code.add(deeds.shell(line, fed, folder, within=within))
             outputs.append(_output(code, named, line))
         else:
+            if deeds.FED in sources(choice):
+                code.add(deeds.run(["sh", "-s"], deeds.INPUT))
             code.runs_unknown()
     return either(outputs) if outputs else Unknown("process", sources(value))
 
@@ -154,6 +160,8 @@ def _execute(code: PythonCalling, given: Arguments) -> Value:
     value = given.get(0, "source")
     if value is None:
         return NOTHING
+    if deeds.FED in sources(value):
+        code.add(deeds.run(["python3"], deeds.INPUT))
     hidden(code, value)
     for piece in texts(value):
         if UNKNOWN in piece or code.nested >= MAX_NESTED:
