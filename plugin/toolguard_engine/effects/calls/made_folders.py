@@ -16,10 +16,8 @@ from toolguard_engine.effects.programs.wrappers import AWAY
 
 MAX_FOLDERS = 50
 _ENVIRONMENTS = frozenset({"virtualenv", "uv"})
-_PROJECTS = {
-    "npm": ("create", "init"), "pnpm": ("create",), "yarn": ("create",), "bun": ("create",), "cargo": ("new",),
-    "django-admin": ("startproject",),
-}  # fmt: skip
+_NAMES = program_catalogue.words("names_its_project")
+_FILLS = program_catalogue.words("fills_its_project")
 _MAKERS = program_catalogue.programs("empty_folder_maker")
 _CHECKS_OUT = frozenset({"clone", "worktree add"})
 
@@ -73,5 +71,6 @@ def _named(run: ProgramRun) -> Iterator[str]:
     elif run.name in _ENVIRONMENTS:
         named = words.texts[1:] if words.texts[:1] == ("venv",) else words.texts if run.name != "uv" else ()
         yield from named[:1]
-    elif words.texts[:1] and words.texts[0] in _PROJECTS.get(run.name, ()):
-        yield from words.texts[1:2] if run.name == "cargo" else words.texts[2:3]
+    elif words.texts[:1]:
+        command = f"{run.name}:{words.texts[0]}"
+        yield from words.texts[1:2] if command in _NAMES else words.texts[2:3] if command in _FILLS else ()
