@@ -8,7 +8,7 @@ from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.guard import Guard
-from toolguard_engine.host import file_addresses, repair_catalogue
+from toolguard_engine.host import file_addresses, patch_headers, repair_catalogue
 from toolguard_engine.layers.self_protection import judge
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
@@ -131,3 +131,21 @@ def test_a_key_is_not_sent_along_with_a_message(media: str, release: str) -> Non
         found = guard.weigh(call("message", action="send", target="anna", message="hi", **params))
         assert found.decision in ("hold", "block"), params
     assert guard.weigh(call("message", action="send", target="anna", message="hi", media="MEDIA:chart.png")).code == "allow"
+
+
+@each_row("path", ["@a{n}", "@a"])
+def test_the_paths_of_a_patch_are_repaired_once_and_not_without_end(path: str) -> None:
+    looked = list[str]()
+    patch = "\n".join(f"*** Add File: {path.format(n=n)}\n+x" for n in range(3 * patch_headers.MAX_SPELLINGS))
+    found = patch_headers.rewritten(patch, lambda each: (looked.append(each), (each[1:],))[1])
+    assert len(looked) == (patch_headers.MAX_SPELLINGS if "{" in path else 1)
+    assert "@" not in found
+
+
+def test_what_is_behind_the_paths_that_are_repaired_may_be_any_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patch_headers, "MAX_SPELLINGS", 20)
+    guard = Guard(Config(), {}, host(RELEASES[0]), packs.load())
+    same = "".join(f"*** Update File: @{'./' * n}a.py\n+x\n" for n in range(20))
+    assert guard.weigh(call("apply_patch", input=same)).decision == "allow"
+    for path in ("@~/.openclaw/openclaw.json", "@b.py"):
+        assert guard.weigh(call("apply_patch", input=f"{same}*** Update File: {path}\n+x\n")).decision != "allow"

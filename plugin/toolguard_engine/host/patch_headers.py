@@ -12,11 +12,25 @@ BLANKS = "\t\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\
 _HEADER = lazy_re.compile(r"\*\*\* (Update File|Add File|Delete File|Move to): ?")
 
 
+MAX_SPELLINGS = 1_000
+"""Different paths of one patch that are repaired."""
+
+_ANY_FILE = ("/",)
+"""What stands for those behind them, each of which may be any file, the gateway's config as well."""
+
+
 def rewritten(patch: str, forms: Callable[[str], tuple[str, ...]]) -> str:
     """The patch with the paths that each of its paths may mean, each on a line of its own."""
     if "***" not in patch:
         return patch
-    return "\n".join(_line(line, forms) for line in patch.split("\n"))
+    known: dict[str, tuple[str, ...]] = {}
+
+    def meant(path: str) -> tuple[str, ...]:
+        if (found := known.get(path)) is None:
+            found = known[path] = forms(path) if len(known) < MAX_SPELLINGS else _ANY_FILE
+        return found
+
+    return "\n".join(_line(line, meant) for line in patch.split("\n"))
 
 
 def _line(line: str, forms: Callable[[str], tuple[str, ...]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import place_globs, started_places
@@ -39,6 +40,7 @@ def is_state(full: str, state: str = "") -> bool:
     return full.lower() == state.lower() or _is_state(full.rpartition("/")[2].lower())
 
 
+@lru_cache(maxsize=256)
 def is_near(folder: str, state: str) -> bool:
     """Whether bare names in a folder may be the gateway's: the folder is the gateway's, contains it, or is one of its
     own."""

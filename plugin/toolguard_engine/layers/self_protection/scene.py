@@ -239,6 +239,12 @@ def lies_below(path: tuple[str, ...], folder: str) -> bool:
     return tuple(part.lower() for part in path[: len(parts)]) == parts
 
 
+@lru_cache(maxsize=8)
+def _folders_of(paths: tuple[tuple[str, ...], ...]) -> frozenset[str]:
+    """These paths, given as their parts, and all folders above them, in lower case."""
+    return frozenset("/".join(path[:end]).lower() for path in paths for end in range(len(path) + 1))
+
+
 @lru_cache(maxsize=4096)
 def _place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
     return protected_paths.kind(path, host, folders)
@@ -355,7 +361,9 @@ class CommandScene(Struct, frozen=True, dict=True):
 
     def holds_secret(self, folder: str) -> bool:
         """Whether an absolute folder, perhaps with wildcards, holds a secret."""
-        return any(lies_below(key, folder) or _may_hold(folder, key) for key in self.protected.keys)
+        keys = self.protected.keys
+        parts = [part for part in folder.lower().split("/") if part]
+        return "/".join(parts) in _folders_of(keys) or any(_may_hold(folder, key) for key in keys)
 
     @cached_property
     def pipelines(self) -> dict[int, list[ProgramRun]]:
