@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ from toolguard_engine.stores.undo.undo_sizes import UndoSizes
 PATIENCE = 20.0
 
 ENTRIES = st.dictionaries(
-    st.text("0123456789abcdef\udcff", min_size=1, max_size=6),
+    st.text("0123456789abcdef", min_size=1, max_size=15),
     st.tuples(st.floats(0, 1e12), st.integers(0, 1 << 50)),
     max_size=30,
 )
@@ -55,6 +56,25 @@ def test_the_oldest_goes_first_and_the_total_is_that_of_those_that_are_left(
         sizes.drop_oldest()
     assert ages == sorted(entries[name][0] for name in left)
     assert sizes.total == 0
+
+
+def test_many_entries_take_little() -> None:
+    sizes, count = UndoSizes(), 20_000
+    before = sys.getsizeof(sizes._times)
+    for number in range(count):
+        sizes.add(f"{number:06x}", float(number), OF_ENTRY)
+    assert sum(sys.getsizeof(each) - before for each in (sizes._times, sizes._sizes, sizes._names)) < 30 * count
+    for number in range(count - 1):
+        assert sizes.oldest() == (f"{number:06x}", number)
+        sizes.drop_oldest()
+    assert (len(sizes), sizes.total, len(sizes._times) < count // 2) == (1, OF_ENTRY, True)
+
+
+def test_names_that_no_entry_has_are_left_alone() -> None:
+    sizes = UndoSizes()
+    for name in ("", "notes", "0123456789abcdef", "-1", "0x1", "\udcff"):
+        sizes.add(name, 1.0, 5)
+    assert (len(sizes), sizes.total) == (0, 0)
 
 
 @pytest.fixture
