@@ -253,9 +253,19 @@ def test_a_folder_that_the_agent_made_is_its_own(play: Play) -> None:
     }  # fmt: skip
     for command, names in made.items():
         play.run(command, play.made(*(f"../{name}" for name in names)))
-    for command in ("rm -rf ~/box/deep", "rm -rf ~/other/* ~/clone", "rm -r ~/tree", "rm -rf ~/env", "rm -rf ~/app"):
+    for command in ("rm -rf ~/box", "rm -rf ~/other/* ~/clone", "rm -r ~/tree", "rm -rf ~/env", "rm -rf ~/app"):
         assert play.may_run("exec", {"command": command}), command
-    assert not play.may_run("exec", {"command": "rm -rf ~/box"})
+
+
+def test_the_folders_above_one_that_was_made_are_the_agents_if_they_were_missing(play: Play) -> None:
+    (play.work.parent / "Documents").mkdir()
+    (play.work / "src").mkdir()
+    play.run("mkdir -pv ~/Documents/a/b ~/new/c src/d/e", play.made("../Documents/a/b/x", "../new/c/x", "src/d/e/x"))
+    play.run("mkdir ~/Documents/other/b", play.made("../Documents/other/b/x"))
+    for folder in ("~/Documents/a/b", "~/new", "src/d"):
+        assert play.may_run("exec", {"command": f"rm -rf {folder}"}), folder
+    for folder in ("~/Documents/a", "~/Documents/other", "~/Documents", "src", ".", "~"):
+        assert not play.may_run("exec", {"command": f"rm -rf {folder}"}), folder
 
 
 @pytest.mark.parametrize(

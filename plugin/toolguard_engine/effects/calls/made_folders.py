@@ -8,7 +8,7 @@ from toolguard_engine.effects.calls.made_files import is_known
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.facts.places import normal
+from toolguard_engine.effects.facts.places import Where, marks, normal, place
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs
@@ -39,20 +39,35 @@ def folders(reading: CallReading) -> list[str]:
         for word in _named(run):
             path = normal(word, reading.command_where, run.cwd)
             if is_known(path) and path.count("/") > 1:
-                nested[path] = None
+                nested.update(dict.fromkeys((*_above(path, run, reading.command_where), path)))
     return list(nested)[:MAX_FOLDERS]
+
+
+def _above(path: str, run: ProgramRun, where: Where) -> Iterator[str]:
+    """The folders around it that `mkdir -p` makes where they are missing; not those around the agent's own, nor with names
+    that a person's folders have: whether something was there is not always known."""
+    own = [f"{folder}/" for folder in (where.home, where.cwd, where.workspace, where.state_dir) if folder]
+    above = path.rpartition("/")[0] if run.name == "mkdir" and run.words.has("--parents") else ""
+    while above.count("/") > 1 and not any(folder.startswith(f"{above}/") for folder in own):
+        if place(above, where) in _PLAIN and _PERSONAL.isdisjoint(marks(above, where)):
+            yield above
+        above = above.rpartition("/")[0]
+
+
+_PLAIN = frozenset({"in-home", "in-workspace"})
+_PERSONAL = frozenset({"personal-file", "dotfile"})
 
 
 def filled(reading: CallReading) -> list[str]:
     """Paths to which a call moves what it does not name (`mv "$f" box/`): it may be a person's only copy, so folders around
     them are not the agent's any more. `/` where the target is not named either."""
-    found: dict[str, None] = {}
+    targets: dict[str, None] = {}
     for run in reading.runs if reading.commands else ():
         if run.name in _MOVERS and AWAY.isdisjoint(run.via):
             for before, after in file_programs.copied(run, reading.command_where):
                 if before.startswith(UNKNOWN):
-                    found[normal(after.partition(UNKNOWN)[0] or "/", reading.command_where, run.cwd)] = None
-    return list(found)[:MAX_FOLDERS]
+                    targets[normal(after.partition(UNKNOWN)[0] or "/", reading.command_where, run.cwd)] = None
+    return list(targets)[:MAX_FOLDERS]
 
 
 _MOVERS = manual_catalogue.aliases("mv")
