@@ -8,7 +8,9 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
-_WILDCARD = re.compile(r"[*?\[]")
+from toolguard_engine import lazy_re
+
+_WILDCARD = lazy_re.compile(r"[*?\[]")
 Holder = TypeVar("Holder", bound=Hashable)
 
 
