@@ -160,6 +160,7 @@ def _is_link(parts: list[str]) -> bool:
 
 def _absolute(text: str, where: Where, cwd: str) -> str:
     if text.startswith("~"):
+        text = text.replace("\\", "/") if text.startswith("~\\") else text
         user, _, rest = text[1:].partition("/")
         return f"{_user_home(user, where, cwd)}/{rest}"
     if text.startswith(("$", "%")) and (at := _VARIABLE.match(text)):

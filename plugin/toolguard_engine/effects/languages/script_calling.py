@@ -323,8 +323,8 @@ class CommandReader(CallReader):
     """Reads commands of PowerShell."""
 
     def _has_value(self, at: int, end: int) -> bool:
-        """Whether an option is followed by its value."""
-        return at < end and not self._ends_command(at, end) and self.tokens[at].text[:1] != "-"
+        """Whether an option is followed by its value. A block is an argument of its own, which the command may run."""
+        return at < end and not self._ends_command(at, end) and self.tokens[at].text[:1] not in ("-", "{")
 
     def commanded(self, at: int, end: int) -> tuple[Value, int]:
         """PowerShell: a command, its options and operands, up to the end of the statement."""
@@ -364,6 +364,9 @@ class CommandReader(CallReader):
             return run.invoke(own, args), at
         if lower in run.library.functions:
             return run.call(Library(lower), [*args, options], None), at
+        for block in args:
+            if isinstance(block, Routine):  # `Measure-Command { ... }`
+                run.invoke(block, [])
         return (run.library.command(run, name, words) if run.library.command else NOTHING), at
 
     def _command_name(self, at: int, end: int) -> tuple[Value, int]:

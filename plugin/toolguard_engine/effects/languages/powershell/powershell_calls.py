@@ -98,9 +98,13 @@ def _emptied(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return NOTHING
 
 
+def _is_switch(arg: Value) -> bool:
+    return isinstance(arg, str) and _SWITCH.fullmatch(arg) is not None
+
+
 def _two(act: Act) -> Act:
     def both(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        operands = [arg for arg in args if not isinstance(arg, Routine | dict)]
+        operands = [arg for arg in args if not isinstance(arg, Routine | dict) and not _is_switch(arg)]
         source, target = calls.option(args, "path"), calls.option(args, "destination") or calls.option(args, "newname")
         source = operands.pop(0) if source is None and operands and (target is None or len(operands) > 0) else source
         source = element(run.names[PIPED]) if source is None and PIPED in run.names else source
@@ -143,6 +147,21 @@ def _fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return Unknown(sources=(FROM_NETWORK,))
 
 
+def _transferred(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """`Start-BitsTransfer`: a file from an address, or one to it."""
+    operands = [arg for arg in args if not isinstance(arg, dict)]
+    source = calls.option(args, "source") or argument_at(operands, 0)
+    target = calls.option(args, "destination") or argument_at(operands, 1)
+    if text(calls.option(args, "transfertype")).lower().startswith("upload"):
+        return _upload_file(run, [target, source], base)
+    return _fetched(run, [source, target], base)
+
+
+def _passed_on(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    _written(run, args, base)
+    return run.names.get(PIPED, NOTHING)
+
+
 def _uploaded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     data = args[-1] if args else NOTHING
     return calls.requested(run, argument_at(args, 0), "POST", data)
@@ -175,10 +194,19 @@ def _path(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _file_method(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    """`[IO.Directory]::Delete(path, $true)`."""
+    """`[IO.Directory]::Delete(path, $true)`, and `.Delete()` of what was listed."""
     owner = base[0].name.lower() if isinstance(base, list) and base and isinstance(base[0], Library) else ""
     if owner.endswith((".file", ".directory")):
         run.add(*(deeds.delete(path, recursive=argument_at(args, 1) is True) for path in texts(argument_at(args, 0))))
+    elif not owner and (item := run.names.get(PIPED)) is not None and not texts(*args):
+        run.add(*(deeds.delete(path) for path in texts(element(item))))
+    return NOTHING
+
+
+def _made(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """A new file or folder; with `-Force` a file that is there is emptied."""
+    if calls.is_set(args, "force") and not text(calls.option(args, "itemtype")).lower().startswith("d"):
+        run.add(*(deeds.write(path, None) for path in _given(run, args, "path")))
     return NOTHING
 
 
@@ -223,6 +251,7 @@ _FUNCTIONS: dict[str, Act] = calls.rows(
     ("get-content gc cat type", _content),
     ("set-content out-file sc", _written),
     ("add-content ac", _appended),
+    ("new-item ni", _made),
     ("clear-content clc", _emptied),
     ("move-item mi mv move rename-item ren", _two(calls.on_two(deeds.move))),
     ("copy-item ci cp copy", _two(calls.on_two(deeds.copy))),
@@ -238,6 +267,8 @@ _FUNCTIONS: dict[str, Act] = calls.rows(
         _converted,
     ),
     ("start-process saps", _started),
+    ("start-bitstransfer", _transferred),
+    ("tee-object tee", _passed_on),
     ("set-location cd sl chdir", calls.on_paths(deeds.change_folder)),
 )
 _METHODS: dict[str, Act] = calls.rows(
@@ -249,8 +280,8 @@ _METHODS: dict[str, Act] = calls.rows(
     ("getfolderpath", _folder),
     ("delete", _file_method),
     ("combine", calls.path_joined),
-    ("readalltext", calls.reading),
-    ("writealltext writealllines", calls.writing()),
+    ("readalltext readallbytes readalllines readlines openread opentext", calls.reading),
+    ("writealltext writealllines writeallbytes", calls.writing()),
     ("appendalltext appendalllines", calls.writing(append=True)),
     ("getenvironmentvariable", _variable),
 )
