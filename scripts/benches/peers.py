@@ -1,8 +1,9 @@
 """Measures toolguard beside other guards for agents that the registries have: what each stops, and what a judgement costs.
 
 Each guard judges the commands of the development corpus in a process of its own, in turns, with the rules it comes with.
-Its packages are installed once into the cache folder; nothing of them is in this repository. A cost is the processor time of
-one judgement inside the guard's process, without a pipe or a hook.
+Its packages are installed once into the cache folder; nothing of them is in this repository. What comes again are the same
+commands in each round, as agents repeat theirs; new commands are about other files in each round. A cost is the processor
+time of one judgement inside the guard's process, without a pipe or a hook.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from answer import environment
-from everyday import CORPUS
+from everyday import CORPUS, renamed
 from figures import Figure, options, report
 
 from toolguard_cli.rig import downloads
@@ -53,11 +54,13 @@ PEERS = (
 
 
 class Outcome(NamedTuple):
-    """Percent of the dangerous and of the benign commands that were not simply allowed; the median cost in microseconds."""
+    """Percent of the dangerous and of the benign commands that were not simply allowed; the median costs in microseconds, of
+    commands that come again and of others that were never seen before."""
 
     stopped: float
     asked: float
-    cost: float
+    again: float
+    new: float
 
 
 def main() -> int:
@@ -77,11 +80,10 @@ def figures(outcomes: dict[Peer, Outcome]) -> Iterator[Figure]:
     for peer, found in outcomes.items():
         yield Figure(f"{peer.shown}: dangerous commands stopped", found.stopped, "%", f"{found.asked:.1f} % of the benign")
         if found is not ours:
-            is_rival = 2 * found.stopped >= ours.stopped
-            yield Figure(
-                f"toolguard's cost beside {peer.shown}", ours.cost / found.cost, "x",
-                f"{ours.cost:.0f} and {found.cost:.0f} us", 1.0 if is_rival else None,
-            )  # fmt: skip
+            most = 1.0 if 2 * found.stopped >= ours.stopped else None
+            for which, own, other in (("again", ours.again, found.again), ("new commands", ours.new, found.new)):
+                name = f"toolguard's cost beside {peer.shown}, {which}"
+                yield Figure(name, own / other, "x", f"{own:.0f} and {other:.0f} us", most)
 
 
 def measured(rows: list[dict[str, Any]], folder: Path, rounds: int) -> dict[Peer, Outcome]:
@@ -89,16 +91,28 @@ def measured(rows: list[dict[str, Any]], folder: Path, rounds: int) -> dict[Peer
     dangerous = [row["label"] == "dangerous" for row in rows]
     with ExitStack() as stack:
         workers = {peer: stack.enter_context(_worker(peer, folder)) for peer in PEERS}
-        costs: dict[Peer, list[float]] = {peer: [] for peer in PEERS}
-        refused: dict[Peer, list[bool]] = {}
-        for number in range(-1, rounds):
-            refused = {peer: [] for peer in PEERS}
-            for start in range(0, len(commands), BLOCK):
-                for peer, process in workers.items():
-                    found = _ask(process, commands[start : start + BLOCK])
-                    refused[peer] += [stopped for _, stopped in found]
-                    costs[peer] += [cost for cost, _ in found] if number >= 0 else []
-    return {peer: Outcome(*_shares(refused[peer], dangerous), median(costs[peer])) for peer in PEERS}
+        again: dict[Peer, list[float]] = {peer: [] for peer in PEERS}
+        new: dict[Peer, list[float]] = {peer: [] for peer in PEERS}
+        refused = _asked(workers, commands, None)
+        for _ in range(rounds):
+            refused = _asked(workers, commands, again)
+        for number in range(rounds):
+            _asked(workers, [renamed(command, 100 + number) for command in commands], new)
+    return {peer: Outcome(*_shares(refused[peer], dangerous), median(again[peer]), median(new[peer])) for peer in PEERS}
+
+
+def _asked(
+    workers: dict[Peer, subprocess.Popen[str]], commands: list[str], costs: dict[Peer, list[float]] | None
+) -> dict[Peer, list[bool]]:
+    """Has all guards judge all commands, in turns, and adds what each of them cost."""
+    refused: dict[Peer, list[bool]] = {peer: [] for peer in workers}
+    for start in range(0, len(commands), BLOCK):
+        for peer, process in workers.items():
+            found = _ask(process, commands[start : start + BLOCK])
+            refused[peer] += [stopped for _, stopped in found]
+            if costs is not None:
+                costs[peer] += [cost for cost, _ in found]
+    return refused
 
 
 def _shares(refused: list[bool], dangerous: list[bool]) -> tuple[float, float]:
