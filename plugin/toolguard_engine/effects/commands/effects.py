@@ -51,6 +51,7 @@ from toolguard_engine.effects.programs import (
     MAX_PATHS,
     Act,
     archives,
+    audiences,
     effect_on,
     file_programs,
     file_readers,
@@ -142,6 +143,8 @@ def effects(  # noqa: PLR0912 - a case for each combination
                 found += _shown(effect, seen.runs, at)
             if name not in _KNOWN:
                 found += _of_unknown(seen.runs, at, where)
+        if len(program.argv) > audiences.LEAST and audiences.may_expose(program):
+            found += audiences.effects(program)
         if name in _SEARCHERS:
             searches[(*program.via, name)] = program
         acts = _acts(name) if name not in PROGRAMS else PROGRAMS[name]

@@ -7,7 +7,7 @@ from itertools import islice
 from toolguard_engine.effects.facts import graphql_requests, sql_statements
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where, place
-from toolguard_engine.effects.tools import tool_parameters
+from toolguard_engine.effects.tools import listed_items, tool_parameters
 from toolguard_engine.effects.tools.message_tools import TARGETS, content_flags
 from toolguard_engine.effects.tools.tool_values import (
     DELETES,
@@ -31,6 +31,7 @@ _REMOTE_KEYS = split(
 """Parameters of tools whose paths are not on this machine."""
 
 _WRITES = frozenset(["write", "destroy", "take-away", "change"])
+_CHANGES = _WRITES | {"let-in", "pay", "send", "publish"}
 _STATEMENTS = ("sql", "query", "statement", "statements", "queries", "command", "script")
 _REPORTED = frozenset(["destroy", "take-away", "let-in", "pay", "send", "publish", "run", "query"])
 
@@ -43,12 +44,16 @@ def undescribed_effects(tool: str, params: Params, where: Where) -> Acts:
     statements = tuple(key for key in _STATEMENTS if key in params and tool_parameters.asks_database(name, key))
     if any(_is_destructive(text) or graphql_requests.takes_away(text) for text in all_texts(params, statements)):
         flags |= {"statement", "destroys"}
+    listed = listed_items.many(params) if name.action in _CHANGES and not name.small else ""
+    if listed:
+        flags.add("bulk")
     if not flags:
         return effects
     flags |= {flag for flag, on in (("small", name.small), ("many", name.many), ("local", bool(effects))) if on}
     if name.action in ("send", "publish"):
         flags |= content_flags(params, "", are_many(tuple(all_texts(params, (*TARGETS, "cc", "bcc"))))) - {""}
-    return (Effect("mcp", tool[:MAX_TEXT], "", frozenset(flags)), *effects)
+    target = f"{tool}: {listed}" if listed else tool
+    return (Effect("mcp", target[:MAX_TEXT], "", frozenset(flags)), *effects)
 
 
 def _paths_of(name: NameMeaning, params: Params, where: Where) -> Acts:
