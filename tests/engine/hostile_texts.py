@@ -78,6 +78,9 @@ FOUND = [
     "python3 - <<'E'\na = []\n" + "a.append(a)\n" * 50 + "print(a)\nE",
     "python3 - <<'E'\nimport json\na = {}\n" + "".join(f"a[{n}] = a\n" for n in range(50)) + "json.dumps(a)\n" * 200 + "E",
     "python3 - <<'E'\nx0 = ['a']\n" + "".join(f"x{n + 1} = [x{n}] * 10\n" for n in range(8)) + "print(x8)\nE",
+    "".join(f"locate < a{n} | locate > b{n}; " for n in range(240)),
+    "cat > a.sh <<'E'\n" + "npm install openclaw@1 --prefix /x; " * 280 + "\nE\nsh a.sh",
+    "awk 'BEGIN{" + "".join(f'system("a{n}");' for n in range(3_000)) + "}'",
     "node - <<'E'\nconst a = {};" + "".join(f"a.k{n} = a;" for n in range(6)) + "JSON.stringify(a);" * 1_500 + "\nE",
 ]  # fmt: skip
 """Texts that a search found to be expensive, each once far beyond what was counted."""

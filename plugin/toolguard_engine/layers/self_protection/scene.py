@@ -187,11 +187,6 @@ def sources(run: ProgramRun) -> list[str]:
     ]
 
 
-def _ends_in(word: str, names: set[str]) -> bool:
-    """Whether a word is one of these file names, in any folder or attached to an option."""
-    return any(base(value).lstrip("@") in names for value in option_parser.values_in(word))
-
-
 def texts(run: ProgramRun) -> Iterator[str]:
     """Here-documents and other known input of a program."""
     for redirect in run.redirects:
@@ -223,6 +218,7 @@ def holds_ours(path: str, host: Host, folder: str) -> bool:
 
 
 _WILDCARDS = frozenset("*?[")
+_NOBODY = frozenset[int]()
 
 
 def _may_hold(pattern: str, path: tuple[str, ...]) -> bool:
@@ -401,10 +397,17 @@ class CommandScene(Struct, frozen=True, dict=True):
         """Whether another program of this command names or reads a file that it writes: `find > l; tar -T l`."""
         printed = (option.value.text for option in run.words.given if "writes" in option.entry.traits)
         written = {base(target) for target in (*targets(run), *printed)} - _NOWHERE
-        return bool(written) and any(
-            other is not run and any(_ends_in(word, written) for word in (*other.argv[1:], *sources(other)))
-            for other in self.runs
-        )
+        return any(self._naming.get(name, _NOBODY) - {id(run)} for name in written)
+
+    @cached_property
+    def _naming(self) -> dict[str, set[int]]:
+        """The programs that name or read a file, by its name, in any folder or attached to an option."""
+        found: dict[str, set[int]] = {}
+        for run in self.runs:
+            for word in (*run.argv[1:], *sources(run)):
+                for value in option_parser.values_in(word):
+                    found.setdefault(base(value).lstrip("@"), set()).add(id(run))
+        return found
 
     def is_wrapper(self, run: ProgramRun) -> bool:
         """Whether a program only runs others that are judged by themselves."""
