@@ -101,6 +101,19 @@ def test_sweep_removes_what_is_said_of_a_start_with_its_gateway(state: Path) -> 
     assert engines.starting(state) == [EngineStart(os.getpid(), 5.0, works=True, limit=60.0)]
 
 
+def test_sweep_removes_what_killed_processes_left_but_looks_into_no_entry_of_undo(state: Path) -> None:
+    """There may be 100,000 of those, and each engine sweeps before it is ready."""
+    own = state / "toolguard"
+    places = [state, own, own / "grants" / "inner", own / "undo" / "0a1b2c"]
+    for place in places:
+        place.mkdir(parents=True, exist_ok=True)
+        left = place / f".file.x{atomic.TEMPORARY}"
+        left.write_text("half")
+        os.utime(left, (1, 1))
+    engines.sweep(state)
+    assert [any(place.glob(".file*")) for place in places] == [False, False, False, True]
+
+
 def test_sweep_of_nothing(state: Path) -> None:
     engines.sweep(state)
     assert engines.last(state) is None

@@ -17,6 +17,7 @@ import msgspec
 from toolguard_engine.stores import atomic, system_calls
 from toolguard_engine.stores.engines import EngineInfo, EngineStart
 from toolguard_engine.stores.state_files import LAST_ENGINE as LAST
+from toolguard_engine.stores.state_files import UNDO
 
 MAX_BYTES = 1024 * 1024
 T = TypeVar("T")
@@ -45,7 +46,11 @@ def retire(state_dir: Path, pid: int) -> None:
 def sweep(state_dir: Path) -> None:
     """Retires the files of engines that were killed, the newest last, and removes what killed processes left half written.
     Raises `OSError`."""
-    atomic.clear_abandoned(state_dir, *atomic.own_folder(state_dir).glob("**/"))
+    own = atomic.own_folder(state_dir)
+    inner = [
+        place for place in own.glob("*/") if place.name != UNDO
+    ]  # which may have 100,000 folders, and is pruned by itself
+    atomic.clear_abandoned(state_dir, own, *(place for above in inner for place in above.glob("**/")))
     files = {path: path.stat().st_mtime for path in folder(state_dir).glob("*.json") if path.exists()}
     for path in sorted(files, key=lambda path: files[path]):
         if path.stem.isdecimal() and not alive(int(path.stem)):
