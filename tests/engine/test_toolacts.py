@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from effort import examples
 from tables import each_row
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.languages.language_catalogue import COMMANDS
 from toolguard_engine.effects.tools.tools import DESCRIBED, commands, effects
 from toolguard_engine.host import tool_names
 from toolguard_engine.host.tool_names import split
@@ -146,7 +147,7 @@ def test_effects(case: str) -> None:
     ],
 )
 def test_commands_of_undescribed_tools(tool: str, params: Any, expected: tuple[str, ...]) -> None:
-    assert commands(tool, params) == expected
+    assert commands(tool, params, COMMANDS) == expected
 
 
 @each_row(
@@ -234,7 +235,7 @@ def test_odd_values_raise_no_error(value: Any) -> None:
     for tool in (*DESCRIBED, "x", "run_sql", "send_email", "delete_file", "python"):
         for params in [value, {}, *({name: value} for name in names), dict.fromkeys(names, value)]:
             effects(tool, params, WHERE)
-            commands(tool, params)
+            commands(tool, params, COMMANDS)
             scores.base(tool, params)
 
 
@@ -254,4 +255,4 @@ def test_hostile_texts_are_read_to_their_end(text: str) -> None:
 @settings(max_examples=examples(300))
 def test_any_call_has_effects_or_none(tool: str, params: dict[str, Any]) -> None:
     assert isinstance(effects(tool, params, WHERE), tuple)
-    assert isinstance(commands(tool, params), tuple)
+    assert isinstance(commands(tool, params, COMMANDS), tuple)

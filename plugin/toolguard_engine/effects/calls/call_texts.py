@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.tools import tool_values, tools
 
@@ -31,7 +32,7 @@ def commands(tool: str, params: Any) -> tuple[str, ...]:
         return (_executed(params), *_in_environment(params)) if params.get("env") else (_executed(params),)
     extract = _EXTRACTORS.get(tool)
     if extract is None:
-        return tools.commands(tool, params)
+        return tools.commands(tool, params, code_sources.COMMANDS)
     return tuple(dict.fromkeys(text for text in extract(params) if text))
 
 

@@ -20,6 +20,7 @@ READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code
 """Language: what parses its code; None where it cannot."""
 
 MAX_FILE_CODE = 65_536
+COMMANDS = language_catalogue.COMMANDS
 LANGUAGES = {
     program: language.name for language in language_catalogue.LANGUAGES.values() for program in language.programs.split()
 }

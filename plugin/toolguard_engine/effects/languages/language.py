@@ -30,6 +30,9 @@ class Language(msgspec.Struct, frozen=True):
     `calls`: a pattern of the calls that run a command, and `calling` parts of their names, of which code with such a call
     has one; `quotes`: a pattern of literals that are commands.
 
+    `tool_words`: what tools call it in their names and parameters, separated by blanks; `command`: how its interpreter is
+    given code, such as `python3 -c`.
+
     `files`: the ends of the names of files with its code, separated by blanks, and `runs` the program that mostly runs them;
     `stands`: what follows the name of a script that is named without its ending, or that is a folder.
 
@@ -48,6 +51,8 @@ class Language(msgspec.Struct, frozen=True):
         "read", "term",
     )  # fmt: skip
     quotes: str = ""
+    tool_words: str = ""
+    command: str = ""
     runs: str = ""
     files: str = ""
     stands: tuple[str, ...] = ()

@@ -19,6 +19,9 @@ _READ = (PYTHON, JAVASCRIPT, PERL, RUBY, PHP, LUA, AWK, APPLESCRIPT, POWERSHELL,
 LANGUAGES: dict[str, Language] = {language.name: language for language in (*_READ, *searched_languages.LANGUAGES)}
 _UNKNOWN = Language("", "")
 
+COMMANDS = {word: language.command for language in LANGUAGES.values() for word in language.tool_words.split()}
+"""How an interpreter is given code, by what tools call its language."""
+
 BY_ENDING = {ending: language for language in _READ for ending in language.files.split()}
 """The languages that are read, by the ends of the names of files with their code."""
 

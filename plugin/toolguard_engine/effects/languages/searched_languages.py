@@ -9,6 +9,8 @@ LANGUAGES = (
         "r",
         "Rscript R",
         calls=r"(?:\bsystem2?|\bshell)",
+        tool_words="r",
+        command="Rscript -e",
         loads=r"(?<![\w.])source\s{0,4}\(",
     ),
     Language(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -83,13 +83,6 @@ _SPEAKS = words("speaks_by_phone")
 _COUNTS = words("count_parameter")
 _ALARMS = words("alarm")
 _WORD = lazy_re.compile(r"[A-Za-z][\w.-]{0,60}")
-_LANGUAGES = {
-    "python": "python3 -c", "python3": "python3 -c", "py": "python3 -c", "ipython": "python3 -c", "javascript": "node -e",
-    "js": "node -e", "node": "node -e", "nodejs": "node -e", "typescript": "node -e", "ts": "node -e", "ruby": "ruby -e",
-    "perl": "perl -e", "php": "php -r", "r": "Rscript -e", "applescript": "osascript -e", "osascript": "osascript -e",
-    "powershell": "pwsh -Command",
-}  # fmt: skip
-"""How an interpreter is given code."""
 
 Params = dict[str, Any]
 
@@ -342,8 +335,9 @@ def _of_named_programs(name: NameMeaning, params: Params) -> Iterator[str]:
         yield line if line.split(maxsplit=1)[0] == program else f"{program} {line}"
 
 
-def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
-    """Arguments of the program that a tool is named after, and code for an interpreter, as command lines."""
+def command_lines(name: NameMeaning, params: Params, interpreters: Mapping[str, str]) -> Iterator[str]:
+    """Arguments of the program that a tool is named after, and code for an interpreter, as command lines.
+    `interpreters`: see `tools.commands`."""
     yield _request(params)
     yield from _nested(params)
     arguments = next((_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND), "")
@@ -357,7 +351,7 @@ def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
         return
     for key in islice(params, MAX_ITEMS):
         if key in _CODE and isinstance(code := params[key], str):
-            yield from _code(code[:_MAX_CODE], name, params)
+            yield from _code(code[:_MAX_CODE], name, params, interpreters)
 
 
 def _nested(params: Params) -> Iterator[str]:
@@ -398,7 +392,7 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _code(code: str, name: NameMeaning, params: Params) -> Iterator[str]:
+def _code(code: str, name: NameMeaning, params: Params, interpreters: Mapping[str, str]) -> Iterator[str]:
     language = params.get("language", params.get("lang", params.get("runtime", "")))
     known = language.lower() if isinstance(language, str) else ""
     if known in _SHELLS or (not known and not name.whole.isdisjoint(_SHELLS)):
@@ -407,6 +401,6 @@ def _code(code: str, name: NameMeaning, params: Params) -> Iterator[str]:
     if code.lstrip().startswith(("%%bash", "%%sh")):
         yield code.partition("\n")[2]
         return
-    spoken = known.rstrip("0123456789. ") or next((word for word in sorted(name.whole) if word in _LANGUAGES), "python")
-    if spoken in _LANGUAGES:
-        yield f"{_LANGUAGES[spoken]} {shlex.quote(code)}"
+    spoken = known.rstrip("0123456789. ") or next((word for word in sorted(name.whole) if word in interpreters), "python")
+    if spoken in interpreters:
+        yield f"{interpreters[spoken]} {shlex.quote(code)}"

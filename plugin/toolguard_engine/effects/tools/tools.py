@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolguard_engine import lazy_re
@@ -91,21 +91,24 @@ def _unknown_action(tool: str, params: Params) -> Acts:
     return on_gateway(operation for operation in gateway_tools.operations(tool, params) if operation.effect == UNKNOWN_VERB)
 
 
-def commands(tool: str, params: Any) -> tuple[str, ...]:
-    """The command lines in the parameters of an undescribed tool: `command`, `cmd`, and code for an interpreter."""
+def commands(tool: str, params: Any, interpreters: Mapping[str, str]) -> tuple[str, ...]:
+    """The command lines in the parameters of an undescribed tool: `command`, `cmd`, and code for an interpreter.
+
+    `interpreters`: how each is given code, by what tools call its language. It is a parameter because the languages know it,
+    and tools are judged without them."""
     if not isinstance(params, dict) or tool.lower() in _TOOLS:
         return ()
-    return tuple(dict.fromkeys(text for text in _command_lines(named(tool), params) if text))
+    return tuple(dict.fromkeys(text for text in _command_lines(named(tool), params, interpreters) if text))
 
 
-def _command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
+def _command_lines(name: NameMeaning, params: Params, interpreters: Mapping[str, str]) -> Iterator[str]:
     arguments = params.get("args", params.get("arguments"))
     for key in ("command", "cmd", "argv", "shell_command", "bash_command", "command_line", "commandLine"):
         yield _joined(params.get(key), arguments)
     commands_ = params.get("commands")
     if isinstance(commands_, list):
         yield "\n".join(item for item in commands_[:MAX_ITEMS] if isinstance(item, str))
-    yield from tool_parameters.command_lines(name, params)
+    yield from tool_parameters.command_lines(name, params, interpreters)
 
 
 def _joined(value: Any, arguments: Any) -> str:

@@ -11,4 +11,6 @@ LANGUAGE = Language(
     "osascript",
     reading=ReadBy(APPLESCRIPT, APPLE_LIBRARY, r"(?i)do (?:shell )?script|run script", prepared=as_names),
     calls=r"(?:do (?:shell )?script)",
+    tool_words="applescript osascript",
+    command="osascript -e",
 )

@@ -25,6 +25,8 @@ LANGUAGE = Language(
     ),
     calling=("exec", "spawn", "fork", "Deno.Command"),
     quotes=r"\$`([^`]{1,400}+)`",
+    tool_words="javascript js node nodejs typescript ts",
+    command="node -e",
     runs="node",
     files=".js .mjs .cjs .ts .mts .cts .jsx .tsx",
     stands=(".js", "/index.js"),

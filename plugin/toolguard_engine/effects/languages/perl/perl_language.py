@@ -16,6 +16,8 @@ LANGUAGE = Language(
         r"`([^`]{1,400}+)`|\bqx\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|/([^/]{1,400}+)/|!([^!]{1,400}+)!"
         r"|\[([^\]]{1,400}+)\])"
     ),
+    tool_words="perl",
+    command="perl -e",
     runs="perl",
     files=".pl .pm",
     loads=r"(?<![\w.])(?:require|do|use)\b",

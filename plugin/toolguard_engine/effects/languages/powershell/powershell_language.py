@@ -10,6 +10,8 @@ LANGUAGE = Language(
     "powershell",
     "powershell pwsh cmd",
     reading=ReadBy(POWERSHELL, POWERSHELL_LIBRARY),
+    tool_words="powershell",
+    command="pwsh -Command",
     runs="pwsh",
     files=".ps1 .psm1",
 )

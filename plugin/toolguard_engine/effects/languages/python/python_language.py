@@ -12,6 +12,8 @@ LANGUAGE = Language(
         r"|exec[lv]p?e?|spawn[lv]p?e?|create_subprocess_(?:shell|exec)|startfile)"
     ),
     calling=("system", "popen", "spawn", "subprocess", "Popen", "exec", "output", "startfile", "run(", "call("),
+    tool_words="python python3 py ipython",
+    command="python3 -c",
     runs="python3",
     files=".py",
     stands=("/__main__.py",),
