@@ -265,6 +265,9 @@ USES = {
     "a hint where the name says nothing": (Call("a__weather", None), {"reads": True}, True),
     "a hint against the name": (Call("a__get_x", None), {"reads": False}, False),
     "a hint that the name contradicts": (Call("a__delete_x", None), {"reads": True}, False),
+    "the name of its server again": (Call("slack__slack_list_channels", None), {}, True),
+    "only the name of its server": (Call("fetch__fetch", None), {}, True),
+    "the name of its server, which is a verb": (Call("get__delete_x", None), {}, False),
     "nothing": (Call("a__weather", None), {}, False),
 }
 

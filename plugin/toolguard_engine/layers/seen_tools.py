@@ -109,6 +109,8 @@ _OWN = DESCRIBED.union(*program_catalogue.load().tools.values())
 
 def _only_reads(name: str, hint: bool | None) -> bool:  # noqa: FBT001 - as the annotation says it
     action = named(name).action
+    if not action and (server := server_of(name)):  # `slack__slack_list_channels` lists
+        action = named(name.rpartition("__")[2].removeprefix(server)).action
     return hint is not False if action == "look" else hint is True and not action
 
 
