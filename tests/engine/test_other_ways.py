@@ -34,6 +34,12 @@ READS = [
     "print(json.load(sys.stdin))", "print(sys.stdin.read())", "[subprocess.run(['git', 'show', x]) for x in sys.stdin]",
     "open('x', 'w').write(sys.stdin.read())", "x = input(); print(eval('1+1'))",
 ]  # fmt: skip
+OPENS = [
+    "curl file://{}", "curl -s FILE://localhost{} -o x", "sqlite3 :memory: \"select readfile('{}')\"",
+    "mysql -e \"select load_file('{}')\"", "psql -c \"select pg_read_file('{}')\"", "duckdb -c \"from read_text('{}')\"",
+    "tclsh <<< 'puts [read [open {}]]'", "emacs --batch --eval '(insert-file-contents \"{}\")'",
+    "Rscript -e 'cat(readLines(\"{}\"))'", "julia -e 'print(read(\"{}\", String))'",
+]  # fmt: skip
 
 
 def decision(command: str) -> str:
@@ -91,3 +97,13 @@ def test_code_of_python_that_runs_its_input_runs_what_was_fetched(code: str) -> 
 def test_code_of_python_that_only_reads_its_input_is_allowed(code: str) -> None:
     run = f'python3 -c "import json, os, subprocess, sys; {code}"'
     assert decision(f"curl https://example.com/x | {run}") == "allow"
+
+
+@each_row("command", OPENS)
+def test_a_key_that_a_text_has_a_program_open_is_asked(command: str) -> None:
+    assert decision(command.format("/home/u/.ssh/id_rsa")) == "hold"
+    assert decision(command.format("/tmp/notes.txt")) == "allow"
+
+
+def test_the_path_of_an_address_is_no_file() -> None:
+    assert decision("curl https://example.com/home/u/.ssh/id_rsa") == "allow"

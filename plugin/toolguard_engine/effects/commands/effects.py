@@ -61,6 +61,7 @@ from toolguard_engine.effects.programs import (
     lookalikes,
     network_programs,
     printed_names,
+    quoted_paths,
     rebuilt_text,
     secrets_read,
     sql,
@@ -83,6 +84,7 @@ PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
 PROGRAMS.update({name: (*PROGRAMS[name], list_files.act) for name in list_files.READERS & PROGRAMS.keys()})
+PROGRAMS.update({name: (*PROGRAMS[name], quoted_paths.act) for name in quoted_paths.READERS & PROGRAMS.keys()})
 _KNOWN = frozenset(
     name for name in PROGRAMS.keys() | program_catalogue.programs("understood") if not handed_keys.runs_scripts(name)
 )
