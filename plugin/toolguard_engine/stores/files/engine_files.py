@@ -47,9 +47,7 @@ def sweep(state_dir: Path) -> None:
     """Retires the files of engines that were killed, the newest last, and removes what killed processes left half written.
     Raises `OSError`."""
     own = atomic.own_folder(state_dir)
-    inner = [
-        place for place in own.glob("*/") if place.name != UNDO
-    ]  # which may have 100,000 folders, and is pruned by itself
+    inner = [place for place in own.glob("*/") if place.name != UNDO]  # that may have 100,000, and prunes itself
     atomic.clear_abandoned(state_dir, own, *(place for above in inner for place in above.glob("**/")))
     files = {path: path.stat().st_mtime for path in folder(state_dir).glob("*.json") if path.exists()}
     for path in sorted(files, key=lambda path: files[path]):
