@@ -13,6 +13,7 @@ from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.programs.wrappers import AWAY
+from toolguard_engine.model.lazy import kept
 
 MAX_FOLDERS = 50
 _ENVIRONMENTS = frozenset({"virtualenv", "uv"})
@@ -23,13 +24,14 @@ _CHECKS_OUT = frozenset({"clone", "worktree add"})
 
 
 def makes_any(reading: CallReading) -> bool:
-    """A quick look."""
-    for run in reading.runs if reading.commands else ():  # noqa: SIM110 - a generator takes twice as long
+    """Whether a call makes folders that are known; most programs that can do so do something else."""
+    for run in reading.runs if reading.commands else ():
         if run.name in _MAKERS:
-            return True
+            return bool(folders(reading))
     return False
 
 
+@kept
 def folders(reading: CallReading) -> list[str]:
     """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run."""
     nested: dict[str, None] = {}
