@@ -9,6 +9,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts import command
 from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.syntax import quoted_commands
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import self_protection
 from toolguard_engine.layers.self_protection import gateway_releases
@@ -187,3 +188,12 @@ def test_a_file_that_one_of_many_searches_writes_is_read_later(reads: str) -> No
     runs = read("".join(f"find ~ -name '*.key' > b{n}; " for n in range(60)) + reads).runs
     scene = CommandScene(runs, HOST, "/home/u/work")
     assert [at for at, run in enumerate(runs) if scene.is_read_later(run)] == [40]
+
+
+@each_row("around", ["python3 - <<'E'\n{}((\nE\n", "unknown-tool <<'E'\n{}\nE\n", "ruby - <<'E'\n{}((\nE\n"])
+def test_the_input_of_many_programs_is_searched_once(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that cannot be read starts programs, each of which might read the same input."""
+    searched, before = list[str](), quoted_commands.commands
+    monkeypatch.setattr(quoted_commands, "commands", lambda text: (searched.append(text), before(text))[1])
+    judged(around.format("".join(f'system("deck sync a{n} | rm b{n}");\n' for n in range(60))))
+    assert max(map(searched.count, searched), default=0) <= 2

@@ -8,7 +8,7 @@ rules can ask for; without the rule `unknown.carried`, none of it counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 
 from toolguard_engine import lazy_re
@@ -86,16 +86,31 @@ def run_carried_commands(walk: Walk, program: ProgramRun, state: ShellState) -> 
         walk.inner_text(text, program, state.fork(CARRIED, program.name))
     inputs = [program.stdin_text, *(feed.text for _, feed in program.given if feed is not None and feed.text)]
     for text in inputs:
-        for code in islice(_of_code(text), MAX_TEXTS):
+        for code in _commands_in(text):
             walk.inner_text(code, program, state.fork(CARRIED, program.name))
     for code in (*program.argv[1:MAX_WORDS], *inputs):
-        if len(code) >= SHORTEST_CODE and (deletes := _DELETES.search(code, 0, MAX_CODE)):
+        is_deletion, target = _deletion_in(code) if len(code) >= SHORTEST_CODE else (False, "")
+        if is_deletion:
             run_code(walk, code[:MAX_CODE], program, state.fork(CARRIED, program.name))
-            start = max(code.rfind(quote, 0, deletes.end()) for quote in "\"'`")
-            if literal := _LITERAL.match(code, start):
-                walk.inner(("rm", "-rf", literal[1]), program, state.fork(CARRIED, program.name))
-        elif len(code) >= SHORTEST_CODE and (at_home := _DELETES_AT_HOME.search(code, 0, MAX_CODE)):
-            walk.inner(("rm", "-rf", f"~/{at_home[1].removeprefix('/')}"), program, state.fork(CARRIED, program.name))
+        if target:
+            walk.inner(("rm", "-rf", target), program, state.fork(CARRIED, program.name))
+
+
+@lru_cache(maxsize=16)
+def _commands_in(text: str) -> tuple[str, ...]:
+    """The commands in code. Many programs may be given the same input: it is searched once."""
+    return tuple(islice(_of_code(text), MAX_TEXTS))
+
+
+@lru_cache(maxsize=16)
+def _deletion_in(code: str) -> tuple[bool, str]:
+    """Whether code deletes files by a call, and what it deletes as far as that is known."""
+    if deletes := _DELETES.search(code, 0, MAX_CODE):
+        start = max(code.rfind(quote, 0, deletes.end()) for quote in "\"'`")
+        literal = _LITERAL.match(code, start)
+        return True, literal[1] if literal else ""
+    at_home = _DELETES_AT_HOME.search(code, 0, MAX_CODE)
+    return False, f"~/{at_home[1].removeprefix('/')}" if at_home else ""
 
 
 def run_carried_shell(walk: Walk, program: ProgramRun, state: ShellState) -> None:
