@@ -116,5 +116,5 @@ class SyncLoop:
 
 
 def _state(status: FleetStatus) -> FleetStatus:
-    """Without what each contact changes."""
+    """The state without what each contact changes."""
     return structs.replace(status, contact=0.0, skew=0.0)

@@ -74,7 +74,7 @@ def run(places: Places) -> Result:
 
 
 def _rows(tree: ConfigTree) -> Iterator[SettingRow]:
-    """In the order of the schema, then keys that are not in it."""
+    """The rows in the order of the schema, then keys that are not in it."""
     yield from _below(tree, plugin_manifest.config_schema(), ())
 
 

@@ -120,7 +120,7 @@ def _held(ledger: HeldCallStore, folder: Path) -> HeldCall:
 
 
 def _show(held: HeldCall, places: Places) -> None:
-    """On standard error: the result is for standard output."""
+    """Prints on standard error: the result is for standard output."""
     where = shlex.quote(str(places.state_dir))
     details = held_calls.details(held, time.time())
     text = [

@@ -91,7 +91,7 @@ def _sent(places: Places, name: str, target: NotifyTarget) -> Delivery:
 
 
 def _count(places: Places, one: Notification) -> None:
-    """As sent, which it is even if this cannot be stored."""
+    """Counts it as sent, which it is even if this cannot be stored."""
     now = time.time()
     with suppress(StoreError), closing(stores.notifications(places.state_dir)) as outbox:
         outbox.take([msgspec.structs.replace(one, state="sent", batch=one.id, changed=now)])

@@ -153,7 +153,7 @@ class Security:
             raise UNAUTHORIZED
 
     def _is_permitted(self, path: str, headers: Headers, *, reading: bool) -> bool:
-        """Without the token. Raises `ApiError`."""
+        """Checks all but the token. Raises `ApiError`."""
         if reading:
             return self._door.local or _is_open(path)
         if path in LINKED and not headers.getlist("origin"):  # checked by `_check_place`
@@ -258,7 +258,7 @@ def _bracketed(address: str) -> str:
 
 
 def _unmapped(address: str) -> str:
-    """Without the prefix that a dual-stack socket adds to an IPv4 address."""
+    """The address without the prefix that a dual-stack socket adds to an IPv4 address."""
     return address.lower().removeprefix("::ffff:") if "." in address else address
 
 

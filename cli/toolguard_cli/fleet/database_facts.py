@@ -74,7 +74,7 @@ def _version_problem(connection: Connection) -> str:
 
 
 def _refusal(connection: Connection, gateway: str, token: bytes) -> str:
-    """By a question that changes nothing."""
+    """Finds out by a question that changes nothing."""
     try:
         with user_errors():
             from toolguard_fleet.blocking_connection import first  # noqa: PLC0415 - needs the extra

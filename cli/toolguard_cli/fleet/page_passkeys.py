@@ -166,7 +166,7 @@ def _line(row: PasskeyRow) -> str:
 
 
 def _host(visit: FleetVisit) -> str:
-    """Of the page, as the browser states it: `Security` has checked that it is one of ours. Raises `ApiError`."""
+    """The host of the page, as the browser states it: `Security` has checked that it is one of ours. Raises `ApiError`."""
     origins = Headers(scope=visit.scope).getlist("origin")
     host = urlsplit(origins[0]).hostname if len(origins) == 1 else None
     if host is None:

@@ -144,7 +144,7 @@ def _sequence(der: bytes) -> tuple[int, int]:
 
 
 def _integer(reader: WireReader) -> int:
-    """Above 0, and below 2**256."""
+    """Reads a number above 0, and below 2**256."""
     if reader.take(1)[0] != _INTEGER:
         raise ValueError("no number")
     data = reader.take(reader.take(1)[0])

@@ -150,7 +150,7 @@ class _Notifier:
         return not pid or any(info.gateway_pid == pid for info in stores.engines(self._settings.state_dir).running())
 
     def _record_lost(self, now: float) -> None:
-        """In the audit log first, then to the targets themselves, when they work again."""
+        """Records it in the audit log first, then to the targets themselves, when they work again."""
         lost = self._outbox.unlogged()
         if lost:
             stores.audit_log(self._settings.state_dir).append([_lost_line(one, now) for one in lost], patient=False)

@@ -111,7 +111,7 @@ class TargetWorker(threading.Thread):
         return not done.error or not done.again
 
     def _allowed(self, store: NotificationStore, now: float, share: int = 1) -> float:
-        """From when on `share` times the limits allow a message."""
+        """Says from when on `share` times the limits allow a message."""
         sent = store.sent_since(self._target, now - HOUR)
         recent = [at for at in sent if at > now - BURST_SECONDS]
         burst, hourly = BURST * share, self._most_per_hour * share

@@ -40,7 +40,7 @@ class Signing:
         return self._signed(lambda: signed_decision.grant_body(grant, self.signers.issuer), GRANT_NAMESPACE)
 
     def _signed(self, body: Callable[[], bytes], namespace: str) -> SignedBody:
-        """By the first key that works."""
+        """Signs with the first key that works."""
         errors: list[UserError] = []
         for key in ssh_signing.candidates(self.signers.files.allowed, self.key):
             try:

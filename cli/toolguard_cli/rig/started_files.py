@@ -125,7 +125,7 @@ def _general(place: str, use: Use) -> str:
 
 
 def _gathered(uses: dict[str, tuple[int, bool]]) -> dict[str, tuple[int, bool]]:
-    """Without the places that lie in another one of the list."""
+    """The uses without the places that lie in another one of the list."""
     whole = sorted(place.removesuffix("**") for place in uses if place.endswith("/**"))
     kept: dict[str, tuple[int, bool]] = {}
     for place, (use, present) in uses.items():

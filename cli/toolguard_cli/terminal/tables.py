@@ -89,7 +89,7 @@ def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def _wrapped(cell: str, size: int) -> list[str]:
-    """As `folded`, but a name that is longer than a line is broken behind a dot, slash, hyphen or underscore."""
+    """The same as `folded`, but a name that is longer than a line is broken behind a dot, slash, hyphen or underscore."""
     lines = folded(cell, size)
     if len(cell) <= size or all(len(word) <= size for word in cell.split()):
         return lines

@@ -49,14 +49,14 @@ def without_data(meaning: Meaning) -> Meaning:
 
 
 def _repeated(meaning: Meaning) -> Meaning:
-    """Without what is so only because the granted call ran before: it replaces its own output."""
+    """The meaning without what is so only because the granted call ran before: it replaces its own output."""
     kept = [tuple(danger for danger in effect.dangers if danger not in _BY_REPETITION) for effect in meaning.effects]
     effects = (structs.replace(effect, dangers=left) for effect, left in zip(meaning.effects, kept, strict=True))
     return structs.replace(meaning, effects=tuple(effects))
 
 
 def _paths_only(meaning: Meaning) -> Meaning:
-    """Of a file tool: where the file really is. What is written there is free."""
+    """What counts of a file tool: where the file really is. What is written there is free."""
     named = tuple(effect for effect in meaning.effects if effect.kind == NAMES)
     return structs.replace(meaning, folder="", effects=named, files=())
 

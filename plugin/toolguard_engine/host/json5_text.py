@@ -29,7 +29,7 @@ def decoded(data: bytes) -> Any:
 
 
 def _as_json(text: str) -> Iterator[str]:
-    """Without comments and trailing commas, with all names and strings in double quotes."""
+    """The text without comments and trailing commas, with all names and strings in double quotes."""
     comma, at = "", 0
     while at < len(text):
         token = _TOKEN.match(text, at)

@@ -96,7 +96,7 @@ def _problem_lines(block: str, params: Any) -> tuple[ParameterProblem, ...]:
 
 
 def _inline_problems(sentence: str, params: Any) -> tuple[ParameterProblem, ...]:
-    """From `action: must have required property 'action'; to: must be string.`"""
+    """Reads `action: must have required property 'action'; to: must be string.`"""
     parts = [part.partition(":") for part in re.split(r"[;\n]", sentence.rstrip(". \n"))]
     return _problems([(path.strip(), detail.strip()) for path, colon, detail in parts if colon], params)
 

@@ -134,7 +134,7 @@ class _Group:
         return [own_rule.rule for own_rule in rules]
 
     def _by_params(self, view: CallFacts) -> Iterable[_ActiveRule]:
-        """Without those whose first pattern is not in the call."""
+        """The rules without those whose first pattern is not in the call."""
         for name, rules in self._by_pattern.items():
             possible = view.possible(name)
             for pattern in rules if possible is None else possible:

@@ -109,7 +109,7 @@ def _maker(first: Node) -> int:
 
 
 def _count_same(folder: Folder, record: FileRecord) -> None:
-    """As `count` does, where all in it are files with this record."""
+    """Counts as `count` does, where all in it are files with this record."""
     longest, change = max(map(len, folder.children)), Change()
     change.count("", record, len(folder.children))
     if longest >= OF_TEXT:

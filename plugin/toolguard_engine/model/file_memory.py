@@ -281,7 +281,7 @@ class FileMemory:
         return list(islice(self._files(file_search.meant(self._tree, pattern)), limit))
 
     def _files(self, files: Iterable[file_search.FoundFile]) -> Iterator[str]:
-        """Of those that are known one by one."""
+        """Yields those that are known one by one."""
         for file in files:
             if self._tree.record_of(file.node, doubted=False) is not None and not is_any(file.path):
                 yield file.path

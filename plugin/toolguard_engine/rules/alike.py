@@ -73,7 +73,7 @@ def _beyond(judgement: Judgement, reading: CallReading, whole: str) -> Iterator[
 
 
 def _without_repeats(keys: set[HeldAlike]) -> list[HeldAlike]:
-    """Without effects that a rule is about as well, in a fixed order."""
+    """The effects without those that a rule is about as well, in a fixed order."""
     stated = {(key.kind, key.about) for key in keys if key.rule}
     kept = [key for key in keys if key.rule or (key.kind, key.about) not in stated]
     return sorted(kept, key=lambda key: (key.rule, key.kind, key.about, key.flags))

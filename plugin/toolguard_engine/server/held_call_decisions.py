@@ -416,7 +416,7 @@ def _of_gateway(meaning: Meaning | None, call: Call, gateway: str) -> Meaning | 
 
 
 def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
-    """Of formats 1 and 2, for entries of earlier versions. Raises `ValueError`."""
+    """The binding in formats 1 and 2, for entries of earlier versions. Raises `ValueError`."""
     return bind(call, verdict.details.files if verdict.details else (), gateway)
 
 

@@ -196,7 +196,7 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 def _content(path: Path, limit: int) -> bytes:
-    """Of a file; one byte more than the limit where it has more. Nothing where it cannot be read."""
+    """The content of a file; one byte more than the limit where it has more. Nothing where it cannot be read."""
     try:
         with atomic.opened(path) as file:
             return file.read(limit + 1)

@@ -24,7 +24,7 @@ def on_the_way(path: str) -> Iterator[str]:
 
 
 def _followed(path: str) -> Iterator[str]:
-    """By their real paths, as changes name them."""
+    """Follows them by their real paths, as changes name them."""
     for _ in range(MAX_LINKS):
         link = _first_link(path)
         if not link:

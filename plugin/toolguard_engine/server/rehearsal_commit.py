@@ -101,7 +101,7 @@ def read(kept: Path) -> CommitJournal:
 
 
 def _as_text(change: RehearsedChange) -> RehearsedChange:
-    """With a sign for each byte of its paths: JSON takes no name that is not UTF-8."""
+    """The change with a sign for each byte of its paths: JSON takes no name that is not UTF-8."""
     path, link = (os.fsencode(name).decode("latin-1") for name in (change.path, change.after.link))
     return msgspec.structs.replace(change, path=path, after=msgspec.structs.replace(change.after, link=link))
 
@@ -206,7 +206,7 @@ def _apply(change: RehearsedChange, at: Path) -> str:
 
 
 def _make_writable(folder: int) -> None:
-    """As the command did before it changed something there."""
+    """Makes it writable as the command did before it changed something there."""
     status = os.fstat(folder)
     if status.st_mode & stat.S_IRWXU != stat.S_IRWXU and status.st_uid == os.getuid():
         os.fchmod(folder, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)

@@ -71,7 +71,7 @@ def _readable(text: str) -> str:
 
 
 def _bare(reason: str) -> str:
-    """Without the path that it ends with, which is named already."""
+    """The text without the path that it ends with, which is named already."""
     return reason.partition(". (")[0].rstrip(".")
 
 

@@ -118,7 +118,7 @@ def rehearsal(folder: Path, own: Path, argv: list[str]) -> int:
 
 
 def _now(folder: Path) -> int:
-    """By the clock of the file system, which is not as fine as others: what was changed before has another time."""
+    """The time by the clock of the file system, which is not as fine as others: what was changed before has another time."""
     time.sleep(0.01)
     probe = folder / rehearsal_commit.LOCK
     os.utime(probe)

@@ -117,7 +117,7 @@ def _runs_elsewhere(config: Any) -> bool:
 
 
 def _is_sent_elsewhere(entry: Any) -> bool:
-    """Of the settings of an agent, or of all."""
+    """Reads the settings of an agent, or of all."""
     sandbox, tools = (entry.get(name, {}) if isinstance(entry, dict) else None for name in ("sandbox", "tools"))
     execution = tools.get("exec", {}) if isinstance(tools, dict) else None
     if not isinstance(sandbox, dict) or not isinstance(execution, dict):

@@ -33,7 +33,7 @@ class RoomWatch:
                 self._await(path)
 
     def _identity(self, path: str, stat: os.stat_result) -> Identity:
-        """Of a folder whose files are copied, also when that changed."""
+        """What tells a folder apart whose files are copied, also when that changed."""
         return stat.st_dev, stat.st_ino, stat.st_mtime_ns if path in self._copied else 0
 
     def _await(self, path: str) -> None:

@@ -63,7 +63,7 @@ class SettingsWatch:
             self._warn(texts)
 
     def _warn(self, texts: list[str]) -> None:
-        """In the gateway's log, also where warnings are kept out of it."""
+        """Warns in the gateway's log, also where warnings are kept out of it."""
         level = self._session.config.log_level
         self._output.send_all([Log("error" if level == "error" else "warn", text) for text in texts])
 

@@ -131,7 +131,7 @@ class Wakes:
             self._outcomes[nonce] = outcome
 
     def _look(self, sweep: float | None, seen: tuple[int, int, int] | None, now: float, moves: Sequence[EndMove]) -> _Look:
-        """In the thread of the queue."""
+        """Runs in the thread of the queue."""
         if moves:
             self._nonces.move_ends(moves, now)
         if sweep is not None:

@@ -78,6 +78,6 @@ def _lines(what: str, notices: tuple[Notice, ...] | list[Notice]) -> list[str]:
 
 
 def _listed(notices: Sequence[Notice], limit: int = MAX_SHOWN) -> str:
-    """In one line."""
+    """Lists them in one line."""
     more = f"; and {len(notices) - limit} more" if len(notices) > limit else ""
     return printable.plain("; ".join(notice.text for notice in notices[:limit]) + more)

@@ -159,7 +159,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _confirm(path: Path) -> None:
-    """After the file was put in its place."""
+    """Makes it last that the file was put in its place."""
     try:
         sync_folder(path)
     except OSError as error:

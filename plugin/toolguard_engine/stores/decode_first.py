@@ -1,4 +1,4 @@
-"""For processes in which more than one thread decodes.
+"""Made for processes in which more than one thread decodes.
 
 msgspec reads a type when it is first decoded into, and a second thread that decodes into it meanwhile finds it half read:
 the process dies of that (msgspec 0.22). So all types are read before there is a second thread.

@@ -230,7 +230,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _stamp(path: Path) -> object:
-    """By what one sees that a file has changed; None if there is none."""
+    """Shows by what one sees that a file has changed; None if there is none."""
     try:
         stat = path.stat()
     except (OSError, ValueError):

@@ -116,7 +116,7 @@ def _line_of(text: str, nodes: list[Node], path: Path) -> str:
 
 
 def _layout(text: str, nodes: list[Node]) -> Layout:
-    """As the old value was laid out; a scalar says nothing about that, then as its container is."""
+    """Lays it out as the old value was laid out; a scalar says nothing about that, then as its container is."""
     old = nodes[-1]
     if not isinstance(old, ScalarNode) and old.items:
         return "spread" if has_break(text, old.start, old.end) else "inline"

@@ -58,7 +58,7 @@ def _end(item: Member | Element) -> int:
 
 
 def _blanks_kept(start: int, before: list[Piece]) -> int:
-    """Behind the blanks of an opening line: `{ ` of a container that was empty, and was then spread over lines."""
+    """The place behind the blanks of an opening line: `{ ` of a container that was empty, and was then spread over lines."""
     newline = last_break(before)
     first = before[0] if before else None
     return first.end if newline and first and first.kind == "blank" else start

@@ -39,7 +39,7 @@ def _parsed(text: str) -> Node:
 
 
 def _read(text: str) -> Node:
-    """Without garbage collections, which take a fifth of the time: a tree has no cycles, and nothing else is made."""
+    """Reads without garbage collections, which take a fifth of the time: a tree has no cycles, and nothing else is made."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -163,7 +163,7 @@ class _Scanner:
         return self._value()
 
     def _elements(self, container: _OpenArray) -> Node | None:
-        """As `_members`."""
+        """The same as `_members`."""
         text, at, items = self.text, self.at, container.items
         while match := PLAIN_ELEMENT.match(text, at):
             raw, comma = match.groups()

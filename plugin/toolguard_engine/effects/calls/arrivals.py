@@ -246,7 +246,7 @@ class Arrivals:
         return self._contents[path]
 
     def _found_content(self, path: str) -> str | None:
-        """As this call writes it or brings it there, or as it lies there."""
+        """The content as this call writes it or brings it there, or as it lies there."""
         waiting, seen, parts = [path], set[str](), list[str]()
         while waiting and len(seen) <= MAX_MOVES:
             if (at := waiting.pop()) in seen:

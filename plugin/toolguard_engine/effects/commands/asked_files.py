@@ -322,7 +322,7 @@ class AskedFiles:
         return self._made.below_named(folder, pattern, MAX_MEANT + 1)
 
     def _those_read(self, names: list[str], named: str) -> list[str]:
-        """Of the files of agents that a pattern means; that there are more is not forgotten."""
+        """Those of the files of agents that a pattern means; that there are more is not forgotten."""
         if len(names) <= MAX_MEANT:
             return names
         self.unread.setdefault(named, UnreadFile(named, "too many files", made=True))

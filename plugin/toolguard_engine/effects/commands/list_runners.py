@@ -62,7 +62,7 @@ def _with_lines(
 
 
 def _first_given(walk: Walk, words: list[str]) -> list[str]:
-    """As many as are read; that there were more is not forgotten."""
+    """Takes as many as are read; that there were more is not forgotten."""
     if len(words) > MAX_GIVEN:
         walk.flaws.add("long")
     return words[:MAX_GIVEN]

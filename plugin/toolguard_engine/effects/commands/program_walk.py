@@ -217,7 +217,7 @@ class ProgramWalk(CodeWalk):
         return feed
 
     def _own_code(self, program: ProgramRun, state: ShellState) -> None:
-        """Of a wrapper that is also an interpreter: `bun -e`."""
+        """The code of a wrapper that is also an interpreter: `bun -e`."""
         if program.name in code_sources.LANGUAGES:
             self.code(program, state)
 

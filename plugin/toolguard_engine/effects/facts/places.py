@@ -328,7 +328,7 @@ def _is_startup(full: str, last: str) -> bool:
 
 
 def _secret_or_startup(full: str, inside: str | None, flags: set[str]) -> Place:
-    """For a folded path."""
+    """Judges a folded path."""
     last = full.rpartition("/")[2]
     if inside is not None and (kind := _of_home(inside, last)):
         if kind == "credentials" and names.TRANSCRIPTS.fullmatch(inside):

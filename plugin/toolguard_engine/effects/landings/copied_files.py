@@ -59,7 +59,7 @@ def landings_in(
 
 
 def _placed(program: ProgramRun, words: CommandWords, like: Landing) -> Iterator[Landing]:
-    """Like `landings_in`, with the options that all of these programs have."""
+    """The same as `landings_in`, with the options that all of these programs have."""
     sources, target = sources_and_target(program, words)
     if not target:
         return

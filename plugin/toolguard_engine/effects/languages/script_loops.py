@@ -87,7 +87,7 @@ def _before(tokens: list[Token], at: int) -> int:
 
 
 def _opened(token: Token, *, fresh: bool) -> int:
-    """By how much a word changes the depth of blocks. `fresh`: it begins a statement."""
+    """Says by how much a word changes the depth of blocks. `fresh`: it begins a statement."""
     if token.text == "end" and token.kind == "name":
         return -1
     return int(token.text in _BLOCKS or (fresh and token.text in _CONDITIONS))

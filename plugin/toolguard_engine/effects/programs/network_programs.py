@@ -381,7 +381,7 @@ def _tunnel(program: ProgramRun, _: Where) -> Iterator[Effect]:
 
 
 def _whois(program: ProgramRun, _: Where) -> Iterator[Effect]:
-    """With a given host and port this is a plain socket; looking up a name is ordinary."""
+    """What `whois` asks: with a given host and port this is a plain socket; looking up a name is ordinary."""
     read = program.words
     if read.has("--host") and read.has("--port"):
         host = read.last("--host")

@@ -153,7 +153,7 @@ def _build_backend(text: str) -> Lines:
 
 
 def _tox_settings(text: str) -> Lines:
-    """Of `pyproject.toml`, in which there may be a whole `tox.ini`."""
+    """The settings in `pyproject.toml`, in which there may be a whole `tox.ini`."""
     values = configured_values.of_toml(text)
     own = [(value.at, value.text) for value in values if value.keys[-1] in _TOX_KEYS]
     whole = (value for value in values if value.keys[-1] == "legacy_tox_ini")

@@ -36,7 +36,7 @@ def literals(program: ProgramRun) -> str:
 
 
 def _closed(text: str) -> str:
-    """Without quotes that another text closes."""
+    """The text without quotes that another text closes."""
     for sign in ("'", '"'):
         text = text.replace(sign, "") if text.count(sign) % 2 else text
     return text

@@ -93,7 +93,7 @@ _UNKNOWNS = lazy_re.compile(rf"{UNKNOWN}(?>(?:[ \t]++{UNKNOWN})+)(?!\S)")
 
 
 def _pairs(words: list[str]) -> list[str]:
-    """Without words that stand where they stood before: behind the same word and before the same one."""
+    """Pairs without words that stand where they stood before: behind the same word and before the same one."""
     seen = set[tuple[str, str]]()
     kept = [True, *[False] * len(words)]
     for at, pair in enumerate(pairwise(words)):

@@ -77,7 +77,7 @@ def from_cmd(text: str) -> str:
 
 
 def _unescaped(command: str) -> str:
-    """As `plain`, wherever quotes begin: a POSIX shell may see others."""
+    """The same as `plain`, wherever quotes begin: a POSIX shell may see others."""
     if not command.isascii():
         command = command.translate(_TYPOGRAPHIC)
     return command.replace("`", "")

@@ -159,7 +159,7 @@ def after_text(process: RunningProgram, text: str, *, keep: bool = True, perhaps
 
 
 def _bounded(readers: list[Reader]) -> tuple[Reader, ...]:
-    """At most `MAX_READERS`. If one program has too many states, its folder and variables become unknown."""
+    """Keeps at most `MAX_READERS`. If one program has too many states, its folder and variables become unknown."""
     if len(readers) <= MAX_READERS:
         return tuple(readers)
     merged: dict[tuple[str, tuple[str, ...]], Reader] = {}

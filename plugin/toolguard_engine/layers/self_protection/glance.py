@@ -163,7 +163,7 @@ def _marks(text: str, host: Host) -> _InputMarks:
 
 
 def _plain(word: str) -> str:
-    """In small letters and without look-alikes; most files have none of these."""
+    """The text in small letters and without look-alikes; most files have none of these."""
     return word.lower() if word.isascii() else protected_paths.plain(word)
 
 

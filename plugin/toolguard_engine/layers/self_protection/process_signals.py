@@ -236,7 +236,7 @@ def _by_port(rest: tuple[str, ...], scene: CommandScene) -> Aim:
 
 
 def _restarted(word: str, manager: str, host: Host) -> Aim:
-    """Like `_is_service` for what is only restarted: the gateway by its name comes back at once, with the guard."""
+    """The same as `_is_service` for what is only restarted: the gateway by its name comes back at once, with the guard."""
     is_one = not _MANY.search(word) and not _GLOB.search(word) and UNKNOWN not in word
     return Aim.ELSEWHERE if is_one else min(_is_service(word, manager, host), Aim.MAYBE_US)
 

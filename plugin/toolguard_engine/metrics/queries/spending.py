@@ -84,7 +84,7 @@ class _Pace(NamedTuple):
 
 
 def _pace(connection: sqlite3.Connection, per: LimitPeriod, now: int) -> _Pace:
-    """By whole hours, and the running one as far as it has gone."""
+    """The pace by whole hours, and the running one as far as it has gone."""
     start = now - now % HOUR_MS + HOUR_MS - PACE_MS[per]
     (began,) = connection.execute(_BEGAN).fetchone()
     start = max(start, min(began or now, now - HOUR_MS))

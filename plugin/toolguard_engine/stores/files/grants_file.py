@@ -143,7 +143,7 @@ class PolicyFiles:
         return signed
 
     def _keep_meaning(self, signed: Grant) -> None:
-        """Before the grant itself: without it the grant does not count."""
+        """Written before the grant itself: without it the grant does not count."""
         if signed.bound is not None:
             self._meanings.keep(signed.mac, signed.bound)
 
@@ -340,7 +340,7 @@ def _bad(path: Path, line: int, message: str, fix: str) -> NoReturn:
 
 
 def _named(grant: Grant, taken: set[str]) -> Grant:
-    """With a unique id, and its times in whole seconds, as they are written."""
+    """The grant with a unique id, and its times in whole seconds, as they are written."""
     name = grant.id
     while not name or name in taken:
         name = f"g-{secrets.token_hex(2)}"

@@ -77,7 +77,7 @@ def _rendered(kinds: Mapping[str, Tables]) -> str:
 
 
 def _value(value: Any) -> str:
-    """In TOML. A value that no rule may have (a time) becomes a string, which then fails the comparison."""
+    """The value in TOML. A value that no rule may have (a time) becomes a string, which then fails the comparison."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

@@ -225,7 +225,7 @@ class LedgerFile:
 
 
 def _mark(path: Path) -> _Mark | None:
-    """Of a file that has a journal: differs when the file was replaced. None for any other."""
+    """The mark of a file that has a journal: differs when the file was replaced. None for any other."""
     try:
         with atomic.opened(path) as file:
             status, head = os.fstat(file.fileno()), file.read(_HEAD_BYTES)

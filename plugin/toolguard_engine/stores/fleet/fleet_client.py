@@ -90,7 +90,7 @@ class FleetClient:
         return self._identity.id
 
     def _take(self, news: News) -> None:
-        """In the thread of the link."""
+        """Runs in the thread of the link."""
         if isinstance(news, FleetStatus):
             self.switch.take(news)
         else:

@@ -43,7 +43,7 @@ def signer_files(trust: Path) -> SignerFiles:
 
 
 class _Signers(ApprovalSigners):
-    """Of what is signed for this gateway in its fleet."""
+    """The signers of what is signed for this gateway in its fleet."""
 
     def __init__(self, state_dir: Path, files: SignerFiles, issuer: Issuer, verify: Verify) -> None:
         super().__init__(state_dir, files, verify)

@@ -65,5 +65,5 @@ class FleetSwitch:
 
 
 def _whose(team: str) -> str:
-    """Of the whole fleet, or of a team."""
+    """Says whether it is of the whole fleet or of a team."""
     return "the fleet's" if team in ("", "*") else f"{plain(team, 63)}'s"

@@ -148,7 +148,7 @@ class UndoFolder:
 
 
 def _age(path: Path) -> float:
-    """In seconds; 0 if it is gone."""
+    """The age in seconds; 0 if it is gone."""
     try:
         return time.time() - path.stat().st_mtime
     except OSError:

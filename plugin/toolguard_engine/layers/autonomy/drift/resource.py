@@ -43,7 +43,7 @@ def _name(effect: Effect) -> str:
 
 
 def _host(address: str) -> str:
-    """Of an address, also one behind a method (`DELETE https://...`); the text itself where it is none."""
+    """The host of an address, also one behind a method (`DELETE https://...`); the text itself where it is none."""
     rest = address.rpartition(" ")[2].partition("://")[2] or address
     host = rest.partition("/")[0].partition("?")[0].partition("#")[0]
     return host.rpartition("@")[2].lower()
