@@ -76,8 +76,13 @@ def test_a_call_through_tool_search_is_judged_by_what_it_calls(places: Places) -
         through(4, "tickets_delete_account", account="a"),
         through(5, "cron", action="list"),
     ]
-    found = played(places, asks("tidy up"), *[event for pair in calls for event in pair])
-    assert [(verdict, rule) for verdict, rule, _ in found] == [
+    refused = json.dumps({"tool": {"name": "exec"}, "result": {"content": [{"type": "text", "text": ESCALATED}]}})
+    events = [event for pair in calls for event in pair]
+    events += [through(6, "exec", command="rm -rf ~/other")[0], came(6, refused, "tool_call", failed=True)]
+    path = transcript(places, asks("tidy up"), *events)
+    (session,) = replay.run(places, [path], calls=True).data["sessions"]
+    assert [call["ran"] for call in session["listed"]] == [True] * 5 + [False]
+    assert [(call["verdict"], call["rule"]) for call in session["listed"][:5]] == [
         ("allow", "allow"),
         ("allow", "allow"),
         ("hold", "rule.filesystem.delete-recursive"),

@@ -160,13 +160,18 @@ def test_a_recorded_session_replays_as_it_went(stage: Stage) -> None:
     toolguard(stage.home, "approve", held(stage, session).nonce, "--yes")
     second = stage.play(once(tidy, runs("toolguard kill-switch off"), runs("ls")), session, "go on")
     assert not box.exists()
-    told = second.results[-8:]
+    through = scripted_model.call("tool_call", {"id": "exec", "args": {"command": "rm -rf ~/box-through"}})
+    listed = scripted_model.call("tool_call", {"id": "exec", "args": {"command": "ls"}})
+    other = made(stage, "box-through")
+    third = stage.play(once(listed, through), session, "and the other one")
+    assert other.exists()
+    told = [*second.results[-8:], *third.results[-2:]]
     done = toolguard(stage.home, "replay", "--calls", "--json", str(stage.home.state_dir / "agents"))
     assert done.returncode == 0, done.stderr
     sessions = json.loads(done.stdout)["data"]["sessions"]
     (played,) = [each["listed"] for each in sessions if any("tidy.sh" in call["call"] for call in each["listed"])]
     assert [call["verdict"] for call in played] == [
-        "allow", "allow", "corrected", "hold", "hold", "allow", "block", "allow",
+        "allow", "allow", "corrected", "hold", "hold", "allow", "block", "allow", "allow", "hold",
     ], (played, told)  # fmt: skip
-    assert [call["question"] for call in played] == [False, False, False, True, False, False, False, False]
-    assert [call["ran"] for call in played if call["verdict"] in ("hold", "block")] == [False, False, False]
+    assert [at for at, call in enumerate(played) if call["question"]] == [3, 9]
+    assert [call["ran"] for call in played if call["verdict"] in ("hold", "block")] == [False, False, False, False]

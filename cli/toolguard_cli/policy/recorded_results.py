@@ -26,8 +26,17 @@ _NETWORK = re.compile(rf"https?:|\b(?:{'|'.join(sorted(program_catalogue.program
 
 
 def was_refused(text: str, prefix: str) -> bool:
-    """Whether the guard held or blocked the call in the recording."""
-    return text.startswith((f"{prefix}_ESCALATE|", f"{prefix}_BLOCK|"))
+    """Whether the guard held or blocked the call in the recording. Tool Search hands on what it was told."""
+    refusals = (f"{prefix}_ESCALATE|", f"{prefix}_BLOCK|")
+    return text.startswith(refusals) or any(part.startswith(refusals) for part in _told_inside(text))
+
+
+def _told_inside(text: str) -> list[str]:
+    """The texts of a result that Tool Search hands on as JSON."""
+    result = _decoded(text).get("result") if text.startswith("{") else None
+    content = result.get("content") if isinstance(result, dict) else None
+    parts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    return [part for part in parts if isinstance(part, str)]
 
 
 def is_correction(text: str) -> bool:
