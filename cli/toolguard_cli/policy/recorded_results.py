@@ -28,10 +28,10 @@ _NETWORK = re.compile(rf"https?:|\b(?:{'|'.join(sorted(program_catalogue.program
 def was_refused(text: str, prefix: str) -> bool:
     """Whether the guard held or blocked the call in the recording. Tool Search hands on what it was told."""
     refusals = (f"{prefix}_ESCALATE|", f"{prefix}_BLOCK|")
-    return text.startswith(refusals) or any(part.startswith(refusals) for part in _told_inside(text))
+    return text.startswith(refusals) or any(part.startswith(refusals) for part in _wrapped_texts(text))
 
 
-def _told_inside(text: str) -> list[str]:
+def _wrapped_texts(text: str) -> list[str]:
     """The texts of a result that Tool Search hands on as JSON."""
     result = _decoded(text).get("result") if text.startswith("{") else None
     content = result.get("content") if isinstance(result, dict) else None
