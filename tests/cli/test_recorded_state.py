@@ -213,6 +213,7 @@ def test_an_engine_goes_on_with_it(engine: Talk, state: Path) -> None:
 
 def test_an_engine_knows_what_was_spent(engine: Talk, state: Path) -> None:
     run(state, "kill-switch", "off")
+    run(state, "tools", "trust", "note_down")
     engine.later(2)
     assert judged(engine, "a", "note_down", text="5") == ("allow", "allow")
     assert judged(engine, "b", "note_down", text="6") == ("allow", "allow")

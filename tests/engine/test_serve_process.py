@@ -115,10 +115,11 @@ def test_a_block_is_in_the_log_before_its_answer(start: Callable[[], ProcessTalk
 def test_killed_as_soon_as_the_answer_is_read(start: Callable[[], ProcessTalk], tmp_path: Path) -> None:
     """Six calls at 0.15 use up the budget, whichever engine answered them: what was spent is written before the answer."""
     decisions = []
+    budget = {"mode": "enforce", "toolRiskMap": {"note_down": "MEDIUM"}}
     call = {"type": "judge", "tool": "note_down", "agent": "main", "session": "s", "run": "r"}
     for number in range(7):
         talk = start()
-        talk.hello(tmp_path / "state", {"budget": {"mode": "enforce", "toolRiskMap": {"note_down": "MEDIUM"}}})
+        talk.hello(tmp_path / "state", {"budget": budget, "tools": {"firstUse": "allow"}})
         decisions.append(talk.answer([], id=number, params={"text": f"{number}"}, **call)["decision"])
         talk.kill()
     assert decisions == ["allow"] * 6 + ["hold"]
