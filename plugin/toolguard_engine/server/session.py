@@ -16,7 +16,7 @@ from toolguard_engine.config.settings import Config, metrics_of, parse
 from toolguard_engine.effects.calls.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.host.tool_search import tool_name
-from toolguard_engine.layers import known_inputs, seen_tools
+from toolguard_engine.layers import known_inputs, run_limits, seen_tools
 from toolguard_engine.layers.malformed_loops import BLOCKED, HELD
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.metrics.measure import Measure
@@ -276,7 +276,7 @@ class Session(SessionState):
         refused = message.vetoed or message.status == "failed"
         self.guard.processes.completed(result_call, failed=message.failed, refused=refused)
         shadow = self.is_shadowed(call.agent)
-        self.tally.repeated += reaction.code.startswith("loop.")
+        self.tally.repeated += reaction.code not in ("", run_limits.NEAR)
         if reaction.stop and shadow:
             self._verdicts.would_end_run(call, reaction.stop, reaction.reason)
         elif reaction.stop:
