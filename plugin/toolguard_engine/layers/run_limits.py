@@ -39,8 +39,8 @@ class RunUse(DetectorCounters):
 
 
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
-    limits, run = given.config.run_limits, given.run
-    if not limits.are_set or run is None:
+    run = given.run
+    if run is None or not (limits := given.config.run_limits).are_set:
         return None
     for unit, used, most in _uses(run.counters.get(RunUse), given.call, limits):
         if used >= most:
