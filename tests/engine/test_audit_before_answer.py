@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine_talk import Talk, talks
+from toolguard_engine.server import records_step
 from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreJob
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 
@@ -23,6 +24,7 @@ class ByHand:
     def __init__(self) -> None:
         self.jobs: list[StoreJob[Any]] = []
         self.finished: list[StoreJob[Any]] = []
+        self.hangs = False
 
     def submit(self, job: StoreJob[Any]) -> None:
         self.jobs.append(job)
@@ -43,7 +45,8 @@ class ByHand:
     def drain(self) -> None: ...
 
     def close(self, seconds: float) -> None:  # noqa: ARG002
-        self.run()
+        if not self.hangs:
+            self.run()
 
 
 @pytest.fixture
@@ -116,3 +119,27 @@ def test_the_end_of_the_input_loses_neither(talk: Talk, tmp_path: Path) -> None:
     talk.send(id=1, **BLOCKED)
     assert "block" in [each.get("decision") for each in talk.end()]
     assert blocked(tmp_path) == 1
+
+
+def test_a_store_that_hangs_until_the_end_loses_no_line(talk: Talk, worker: ByHand, tmp_path: Path) -> None:
+    """What it writes when it goes on is there already."""
+    worker.hangs = True
+    for number in range(3):
+        talk.send(id=number, **BLOCKED)
+    assert [each.get("decision") for each in talk.end()].count("block") == 3
+    assert blocked(tmp_path) == 3
+    worker.run()
+    assert blocked(tmp_path) == 3
+
+
+def test_what_waits_for_a_store_that_hangs_is_bounded(
+    talk: Talk, worker: ByHand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks beyond the bound are answered at once, and their lines wait with those that are written again."""
+    monkeypatch.setattr(records_step, "MAX_UNSAVED", 2)
+    worker.hangs = True
+    for number in range(4):
+        talk.send(id=number, **BLOCKED)
+    assert verdicts(talk) == ["block", "block"]
+    talk.end()
+    assert blocked(tmp_path) == 4

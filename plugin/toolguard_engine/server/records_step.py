@@ -49,6 +49,8 @@ class Records:
         self._standings: StandingsStore | None = None
         self._unsaved = Backlog[audit_log.AuditEvent](MAX_UNSAVED)
         self._writing: list[audit_log.AuditEvent] = []
+        self._awaited: dict[str, audit_log.AuditEvent] = {}
+        """By id, the lines for which answers wait, until it is known what became of them."""
         self._retry = Every(context.clock, context.intervals.retry)
         self.log_error = ""
 
@@ -132,6 +134,11 @@ class Records:
             send()
             return
         lines = self._fresh_events()
+        if len(self._awaited) + len(lines) > MAX_UNSAVED:  # as if its time were over
+            self._unsaved.add(lines)
+            send()
+            return
+        self._awaited |= {line.id: line for line in lines}
 
         def answered(error: Exception | None) -> None:
             send()
@@ -144,6 +151,8 @@ class Records:
         self._context.queue.do(job)
 
     def _tried(self, lines: list[audit_log.AuditEvent], error: Exception | None) -> None:
+        for line in lines:
+            self._awaited.pop(line.id, None)
         if error is not None:
             self._unsaved.add(lines)
             self._output.complain(f"the audit log cannot be written: {error}")
@@ -178,9 +187,9 @@ class Records:
             self._session.outbox.event("error", Call("", None), Verdict("allow", CODE_DROPPED, reason=reason))
 
     def write_last_events(self) -> None:
-        """When the engine ends, and no thread does it any longer."""
+        """When the engine ends, and no thread does it any longer. What a thread that hangs writes later is not written twice."""
         self._take_events()
-        self._writing += self._unsaved.take(MAX_UNSAVED)
+        self._writing += [*self._awaited.values(), *self._unsaved.take(MAX_UNSAVED)]
         if self._writing and self._audit is not None:
             try:
                 self._audit.append(self._writing)
