@@ -35,7 +35,7 @@ def test_defaults() -> None:
         "audit": {"durable": False},
         "runLimits": {"calls": 0, "requests": 0, "minutes": 0},
         "undo": {"enabled": True, "maxMegabytes": 2_000, "days": 7},
-        "tools": {"firstUse": "ask"},
+        "toolTrust": {"firstUse": "ask"},
         "approval": {
             "mode": "nonce",
             "prefix": "TOOLGUARD",

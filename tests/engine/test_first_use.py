@@ -225,7 +225,7 @@ def test_an_answer_counts_for_the_next_call(desk: Desk) -> None:
 
 
 def test_it_can_be_switched_off(start: Callable[[], Talk], state: Path) -> None:
-    desk = Desk(start, state, tools={"firstUse": "allow"})
+    desk = Desk(start, state, toolTrust={"firstUse": "allow"})
     assert desk.code() == "allow"
     put(state, ToolAnswer("refuse", tool=ACTS))
     desk.talk.later(2)

@@ -9,7 +9,7 @@ import pytest
 
 from effort import examples
 from test_run_files import WORK, guard
-from toolguard_engine.effects.commands import program_walk, walk, walk_state
+from toolguard_engine.effects.commands import loop_rounds, program_walk, value_walk, walk_state
 from toolguard_engine.model.call import Call
 
 PASSIVE = (
@@ -50,7 +50,7 @@ def found(command: str) -> tuple[str, set[str]]:
 @pytest.mark.parametrize("number", range(examples(400)))
 def test_nothing_is_lost_by_what_is_left_out(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     own = found(script(number))
-    for module in (walk, walk_state, program_walk):
+    for module in (walk_state, program_walk, loop_rounds, value_walk):
         monkeypatch.setattr(module, "PASSIVE", frozenset())
     monkeypatch.setattr(walk_state, "_OBSERVERS", frozenset())
     assert own == found(script(number))

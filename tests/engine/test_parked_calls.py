@@ -33,7 +33,7 @@ STRICT = {
     "alwaysBlock": ["exec"],
     "metrics": {"enabled": False},
     "budget": {"mode": "enforce", "toolRiskMap": {NOTE: "HIGH"}},
-    "tools": {"firstUse": "allow"},
+    "toolTrust": {"firstUse": "allow"},
 }
 LOOSE = {**STRICT, "alwaysBlock": []}
 NO_C = '[[rule]]\nid = "no-c"\nrun = ["make c"]\nverdict = "block"\nreason = "Not on my watch."\n'

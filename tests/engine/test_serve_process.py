@@ -119,7 +119,7 @@ def test_killed_as_soon_as_the_answer_is_read(start: Callable[[], ProcessTalk], 
     call = {"type": "judge", "tool": "note_down", "agent": "main", "session": "s", "run": "r"}
     for number in range(7):
         talk = start()
-        talk.hello(tmp_path / "state", {"budget": budget, "tools": {"firstUse": "allow"}})
+        talk.hello(tmp_path / "state", {"budget": budget, "toolTrust": {"firstUse": "allow"}})
         decisions.append(talk.answer([], id=number, params={"text": f"{number}"}, **call)["decision"])
         talk.kill()
     assert decisions == ["allow"] * 6 + ["hold"]

@@ -24,7 +24,7 @@ from toolguard_engine.stores.locked import corrupt_files
 from toolguard_engine.stores.sqlite.standings import FileStandings
 from toolguard_engine.wire import messages
 
-CONFIG = {"budget": {"mode": "enforce", "toolRiskMap": {"note_down": "MEDIUM"}}, "tools": {"firstUse": "allow"}}
+CONFIG = {"budget": {"mode": "enforce", "toolRiskMap": {"note_down": "MEDIUM"}}, "toolTrust": {"firstUse": "allow"}}
 """Six calls of a MEDIUM tool at 0.15 use up the budget: the seventh is held."""
 
 Engines = Callable[[], Talk]

@@ -50,7 +50,7 @@ CASES: list[tuple[str, Any, Any]] = [
     ("undo.enabled", True, False),
     ("undo.maxMegabytes", 2_000, 1_999),
     ("undo.days", 7, 6),
-    ("tools.firstUse", "ask", "allow"),
+    ("toolTrust.firstUse", "ask", "allow"),
     ("containment.profile", "offline", "workspace"),
     ("containment.profile", "protect", "off"),
     ("containment.whenUnavailable", "hold", "run"),

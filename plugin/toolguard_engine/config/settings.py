@@ -19,7 +19,7 @@ from toolguard_engine.config.audit_settings import AuditConfig
 from toolguard_engine.config.containment_settings import ContainmentConfig
 from toolguard_engine.config.fleet_settings import FleetConfig
 from toolguard_engine.config.run_limit_settings import RunLimits
-from toolguard_engine.config.tool_settings import ToolsConfig
+from toolguard_engine.config.tool_settings import ToolTrustConfig
 from toolguard_engine.config.undo_settings import UndoConfig
 
 Mode = Literal["enforce", "soft", "shadow", "disabled"]
@@ -308,7 +308,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     containment: ContainmentConfig = ContainmentConfig()
     undo: UndoConfig = UndoConfig()
     audit: AuditConfig = AuditConfig()
-    tools: ToolsConfig = ToolsConfig()
+    tool_trust: ToolTrustConfig = ToolTrustConfig()
     approval: ApprovalConfig = ApprovalConfig()
     loop_detection: LoopDetection = LoopDetection()
     metrics: MetricsConfig = MetricsConfig()

@@ -270,7 +270,7 @@ ORDERS: Mapping[str, Order] = {
     "undo.enabled": _ON,
     "undo.maxMegabytes": _LESS_IS_WEAKER,
     "undo.days": _LESS_IS_WEAKER,
-    "tools.firstUse": Listed("ask", "allow"),
+    "toolTrust.firstUse": Listed("ask", "allow"),
     "containment.profile": Listed("offline", "workspace", "secrets", "protect", "off"),
     "containment.whenUnavailable": Listed("hold", "run"),
     "containment.unknown": Listed("hold", "rehearse", "allow"),

@@ -1,4 +1,4 @@
-"""The settings under `tools`: tools of plugins and servers."""
+"""The settings under `toolTrust`: tools of plugins and servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 FirstUse = Literal["ask", "allow"]
 
 
-class ToolsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class ToolTrustConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """`first_use`: what happens when an agent uses such a tool for the first time."""
 
     first_use: FirstUse = "ask"

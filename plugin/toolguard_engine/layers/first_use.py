@@ -30,7 +30,7 @@ def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     standing = given.tools.standing(use)
     if standing == "refused":
         return judgement.changed(earlier, Verdict("block", REFUSED, reason=refusal(use)))
-    if standing == "trusted" or use.reads or earlier.decision != "allow" or given.config.tools.first_use == "allow":
+    if standing == "trusted" or use.reads or earlier.decision != "allow" or given.config.tool_trust.first_use == "allow":
         return None
     return judgement.changed(earlier, Verdict("hold", CODE, reason=reason(use, is_changed=standing == "changed")))
 

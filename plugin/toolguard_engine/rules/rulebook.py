@@ -40,6 +40,7 @@ ask where a call comes from, when, or to which paths (`Rule.needs_view`) are loo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import compress
 
 import msgspec
@@ -96,12 +97,13 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """One text of a rule's `run`: the rule's place in the book, the sub-commands it wants, and a test for the last of them,
-    which most commands do not have."""
+    """One text of a rule's `run`: the rule's place in the book, the sub-commands it wants, and the last of them, which most
+    commands do not have: as a set where its words are plain, and as a test."""
 
     at: int
     wanted: tuple[str, ...]
     is_last: Callable[[str], object]
+    last: frozenset[str] | None
 
 
 class _Program(msgspec.Struct, frozen=True):
@@ -333,7 +335,7 @@ class Rulebook:
         names = dict.fromkeys((low, program_catalogue.kind(low)))
         known = [entry for other_name in names for entry in self._named.get(other_name, ())]
         known += ((at, words) for at, glob, words in self._globbed if word_test(glob)(low))
-        forms = [_form(at, words.split()) for at, words in known if not _named_in(self.rules[at].no_run, name)]
+        forms = [_form(at, words) for at, words in known if not _named_in(self.rules[at].no_run, name)]
         program = _program(forms)
         if len(name) > _MAX_REMEMBERED_NAME:
             return program
@@ -354,8 +356,10 @@ class Rulebook:
                     matches[at] = _match(self.rules[at], _shown(run), run)
         few = argv[1:_MANY_WORDS] if len(argv) <= _MANY_WORDS else ()
         for form in program.other:
-            at, wanted = form.at, form.wanted
-            if at in matches or (wanted and ((few and not any(map(form.is_last, few))) or not follows(argv, wanted, first))):
+            at, wanted, last = form.at, form.wanted, form.last
+            if at in matches or (last is not None and last.isdisjoint(argv)):
+                continue
+            if wanted and ((last is None and few and not any(map(form.is_last, few))) or not follows(argv, wanted, first)):
                 continue
             if self._terms[at].hold(run):
                 matches[at] = _match(self.rules[at], _shown(run), run)
@@ -412,8 +416,15 @@ def _wanted(rule: Rule) -> list[_Wanted]:
     return [(word_test(folded(name)), rest) for name, *rest in wanted]
 
 
-def _form(at: int, wanted: list[str]) -> _Form:
-    return _Form(at, tuple(wanted), word_test(wanted[-1]) if wanted else str.__len__)
+@lru_cache(maxsize=8_000)
+def _form(at: int, text: str) -> _Form:
+    """Many programs have it: those that no rule names have all forms of any program."""
+    wanted = text.split()
+    if not wanted:
+        return _Form(at, (), str.__len__, None)
+    words = wanted[-1].split("|")
+    last = None if any(map(is_glob, (wanted[-1], *words))) else frozenset(words)
+    return _Form(at, tuple(wanted), word_test(wanted[-1]), last)
 
 
 def _asks_no_program(rule: Rule) -> bool:

@@ -49,6 +49,7 @@ _SIGN = (
 _BLANK = lazy_re.compile(r"(?:[^\S\n]|\\\n)*")
 _SPACES = frozenset({"", " ", "\n", "\t", "\r"})
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
+_CALLING = ("(", "[")
 _KINDS_BY_LETTER: dict[str, Kind] = {
     **dict.fromkeys(("qx", "x"), "command"),
     **dict.fromkeys(("qw", "w", "W", "i", "I"), "words"),
@@ -182,6 +183,8 @@ class Tokens:
         if sign in _OPEN:
             self._open.append(len(self.found))
         elif sign in _CLOSE:
+            if sign != "}" and self.found and self.found[-1].kind == "end" and self.found[-1].text == "\n":
+                self.found.pop()  # a line end in front of it ends nothing
             if self._open and _OPEN[self.found[self._open[-1]].text] == sign:
                 self.found[self._open.pop()].match = len(self.found)
             else:
@@ -200,10 +203,16 @@ class Tokens:
             token.text = self.text[at : end.start()]
             at = end.end()
         self._here.clear()
-        inside = self.syntax is GO and self._open and self.found[self._open[-1]].text in ("(", "[")
-        if self.syntax.lines and self.found and self.found[-1].kind != "end" and not inside:
+        if self.syntax.lines and self.found and self.found[-1].kind != "end" and not self._goes_on():
             self._add("end", "\n", True)  # noqa: FBT003
         return at
+
+    def _goes_on(self) -> bool:
+        """Whether a line end ends no statement: between brackets in Go, behind an open bracket or a comma elsewhere."""
+        if self.syntax is GO:
+            return bool(self._open) and self.found[self._open[-1]].text in _CALLING
+        last = self.found[-1]
+        return last.kind == "sign" and (last.text in _CALLING or last.text == ",")
 
     def _operand(self) -> bool:
         """Whether the last token ends a value, so that a slash divides."""
