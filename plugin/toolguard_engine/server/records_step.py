@@ -187,7 +187,7 @@ class Records:
             self._session.outbox.event("error", Call("", None), Verdict("allow", CODE_DROPPED, reason=reason))
 
     def write_last_events(self) -> None:
-        """When the engine ends, and no thread does it any longer. What a thread that hangs writes later is not written twice."""
+        """When the engine ends, and no thread does it any longer. What one that hangs writes later is there already."""
         self._take_events()
         self._writing += [*self._awaited.values(), *self._unsaved.take(MAX_UNSAVED)]
         if self._writing and self._audit is not None:
