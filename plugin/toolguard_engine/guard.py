@@ -162,6 +162,8 @@ class Guard:
     def judge_reading(self, reading: CallReading) -> Verdict:
         """The same for a call that was read already."""
         call = reading.call
+        if call.run and reading.config.run_limits.are_set:
+            run_limits.on_call(call, self._run(call.run, call.at))
         run = self._runs.get(_place_of(call))
         if run is not None:
             self._freed(run)
@@ -331,7 +333,7 @@ class Guard:
             reaction = repetition.on_outcome(call, outcome, run, config, asked=asked)
         is_warned = bool(reaction.code)
         if outcome is not None:
-            reaction = run_limits.on_result(call, run, config, reaction)
+            reaction = run_limits.on_result(call, run, config, reaction, asked=asked)
         run.used = max(run.used, call.at)
         if call.run and (mattered or run.repeats or run.stop):
             self._touched[call.run] = run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ class Runs:
     def __init__(self, **settings: Any) -> None:
         self.guard = Guard(msgspec.convert(settings, Config), {})
         self.number = 0
+        self.takes = 0.0
+        """Seconds for which each call runs."""
 
     def call(
         self, *, run: str = "r", request: int = 0, minutes: float = 0.0, tool: str = "read", agent: str = "main"
@@ -40,6 +43,7 @@ class Runs:
             self.guard.refused(call, verdict)
             return verdict.code
         asked = self.guard.wanted(call, self.guard.config_for(call.agent)) == "ask"
+        call = replace(call, at=call.at + self.takes)
         reaction = self.guard.on_result(
             call, outcome(call.tool, call.params, f"text {self.number}", 0, "", None, failed=False), asked=asked
         )
@@ -68,6 +72,20 @@ def test_minutes() -> None:
     assert [runs.ran(minutes=minutes) for minutes in (0, 7.9, 8, 9.9, 10)] == ["", "", "noted True", "", run_limits.CODE]
 
 
+def test_the_time_begins_with_the_first_call_and_not_with_its_result() -> None:
+    runs = Runs(runLimits={"minutes": 10})
+    runs.takes = 3_600.0
+    assert [runs.ran(minutes=minutes) for minutes in (0, 60)] == ["", run_limits.CODE]
+
+
+@pytest.mark.parametrize(("limits", "most"), [({"requests": 3}, 3), ({"minutes": 5}, 5)])
+def test_calls_that_wait_use_up_requests_and_time(limits: dict[str, int], most: int) -> None:
+    runs = Runs(runLimits=limits, alwaysBlock=["exec"])
+    codes = [runs.ran(tool="exec", minutes=minute, request=minute + 7) for minute in range(most + 1)]
+    assert codes[-1] == run_limits.CODE
+    assert run_limits.CODE not in codes[:-1]
+
+
 def test_a_run_does_not_count_another_one() -> None:
     runs = Runs(runLimits={"calls": 2})
     assert [runs.ran(run=run) for run in "aababb"] == ["", "noted True", "", run_limits.CODE, "noted True", run_limits.CODE]
@@ -94,6 +112,8 @@ def test_an_agent_may_have_limits_of_its_own() -> None:
     runs = Runs(runLimits={"calls": 1}, agents={"writer": {"runLimits": {"calls": 3}}})
     assert [runs.ran(run="a", agent="writer") for _ in range(4)][-1] == run_limits.CODE
     assert [runs.ran(run="b") for _ in range(2)][-1] == run_limits.CODE
+    texts = [runs.guard.judge(runs.call(run=run, agent=agent)).reason for run, agent in (("a", "writer"), ("b", "main"))]
+    assert ["agents.writer.runLimits.calls 6" in texts[0], " runLimits.calls 2" in texts[1]] == [True, True]
 
 
 def test_in_shadow_mode_it_is_only_told() -> None:

@@ -4,7 +4,7 @@ first result at 80% the model is told once. The next run begins anew.
 
 from __future__ import annotations
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from toolguard_engine.config.run_limit_settings import RunLimits
 from toolguard_engine.config.settings import Config
@@ -26,7 +26,8 @@ SECONDS = 60
 
 
 class RunUse(DetectorCounters):
-    """What a run has taken. `began`: when its first call was judged, in seconds since 1970."""
+    """What a run has taken. `ran`: calls that ran; `first`: the request of its first call; `began`: when that was judged, in
+    seconds since 1970, whether or not it ran."""
 
     ran: int = 0
     first: int = 0
@@ -35,7 +36,7 @@ class RunUse(DetectorCounters):
 
     @property
     def matters(self) -> bool:
-        return self.ran > 0
+        return self.began > 0
 
 
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
@@ -44,22 +45,35 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
         return None
     for unit, used, most in _uses(run.counters.get(RunUse), given.call, limits):
         if used >= most:
-            why = limit_texts.run_reached(unit, most)
+            why = limit_texts.run_reached(unit, most, _setting(given, unit))
             text = limit_texts.blocked(given.config.approval.prefix, why)
             return judgement.wrap(Verdict("block", CODE, text, why), ends=True, free=True)
     return None
 
 
-def on_result(call: Call, run: Run, config: Config, reaction: Reaction) -> Reaction:
-    """Counts a call that ran. `reaction`: what else follows from it, to which a note may be added."""
+def _setting(given: LayerInput, unit: str) -> str:
+    """The setting that has this limit: the agent's own, or that of all."""
+    own = given.config.agents.get(given.call.agent)
+    is_own = own is not None and own.run_limits is not UNSET and getattr(own.run_limits, unit) is not UNSET
+    return f"agents.{given.call.agent}.runLimits.{unit}" if is_own else f"runLimits.{unit}"
+
+
+def on_call(call: Call, run: Run) -> None:
+    """A call is judged: with the first one the run begins to count."""
+    use = run.counters.get(RunUse)
+    if not use.began:
+        use.first, use.began = call.request, call.at
+
+
+def on_result(call: Call, run: Run, config: Config, reaction: Reaction, *, asked: bool) -> Reaction:
+    """Counts a call that ran. `reaction`: what else follows from it, to which a note may be added if it gets to the model
+    (`asked`)."""
     limits = config.run_limits
     if not limits.are_set or not call.run:
         return reaction
     use = run.counters.get(RunUse)
     use.ran += 1
-    use.first = use.first or call.request
-    use.began = use.began or call.at
-    if use.near_noted or reaction.stop or not (near := _near(use, call, limits)):
+    if not asked or use.near_noted or reaction.stop or not (near := _near(use, call, limits)):
         return reaction
     use.near_noted = True
     unit, used, most = near

@@ -5,12 +5,17 @@ Commands stand at the end: redaction hides `--tokens=5` before most other charac
 
 from __future__ import annotations
 
+import shlex
+
 from toolguard_engine.wording import approval
 
 NAMED = "toolguard limits"
 """What the answer of a run that ends for a limit must name."""
 
 UNTIL = {"session": "midnight UTC", "day": "midnight UTC", "month": "the end of the month (UTC)"}
+
+MOST_OF_A_RUN = 100_000
+"""What a limit of a run can be set to."""
 
 RUN_UNITS = {"calls": "tool calls", "requests": "requests to the model", "minutes": "minutes"}
 
@@ -30,11 +35,13 @@ def near(words: str, used: str, command: str) -> str:
     )
 
 
-def run_reached(unit: str, most: int) -> str:
-    """`unit`: `calls`, `requests` or `minutes`."""
+def run_reached(unit: str, most: int, setting: str) -> str:
+    """`unit`: `calls`, `requests` or `minutes`; `setting`: the name of the limit."""
+    more = min(2 * most, MOST_OF_A_RUN)
+    raising = shlex.join(["toolguard", "config", "set", setting, str(more)])
     return (
         f"This run has reached its limit of {most:,} {RUN_UNITS[unit]}, and ends. The next message begins another run. "
-        f"`{NAMED}` shows the limits. To raise this one, run: toolguard config set runLimits.{unit} {2 * most}"
+        f"`{NAMED}` shows the limits. To raise this one, run: {raising}"
     )
 
 
