@@ -218,12 +218,14 @@ class CodeWalk(ChangeWalk):
     def acts_of_code(self, code: str, language: str, program: ProgramRun, state: ShellState) -> None:
         """What the code of an interpreter does with programs."""
         before = kept_code.steps()
-        if self.here is None and language in code_sources.READERS:
+        is_new = (language, code) not in self.charged
+        self.charged.add((language, code))
+        if is_new and self.here is None and language in code_sources.READERS:
             state.work.spend_at_once(language_catalogue.known(language).steps * len(code))
         parsed = interpreters.reading(code, language)
         if self.here is not None:  # what was read when it was written costs nothing any more
             state.work.spend(kept_code.steps() - before)
-        elif parsed is not None:
+        elif parsed is not None and is_new:
             state.work.spend(parsed.steps)
         if parsed is not None and parsed.deeds:
             self._deeds(parsed, state.fork(program.name), program.stdin)
