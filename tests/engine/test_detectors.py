@@ -151,6 +151,12 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("errors-no-note", "R!1*9", errors(0, 4), "4 end same-error"),
     ("errors-no-end", "R!1*9", errors(4, 0), "4 note same-error"),
     ("errors-off", "R!1*9", errors(0, 0), ""),
+    (
+        "errors-noted-and-ended-at-once",
+        "T@1!1 T@2!1 T@3!1 T@1!1 T@4!1 T@5!1 T@6!1 T@7!1 T@1!1 T@8!1",
+        own(3, 6, 9, **errors(3, 6)),
+        "3 note same-error; 9 end same-error",
+    ),
     ("errors-with-a-counter", "E@n!1*9", {}, "3 note same-error; 6 end same-error"),
     ("errors-varying", "T@n:1*9", {}, "3 note same-error; 6 end same-error"),
     ("errors-varying-that-name-nothing", "T@n!1*9", {}, ""),

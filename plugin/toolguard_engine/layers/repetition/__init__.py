@@ -42,7 +42,7 @@ from toolguard_engine.layers.repetition import (
     unknown_tool,
 )
 from toolguard_engine.layers.repetition.loop_counters import BlockCounters, LoopCounters, NewsCounters, NoteCounters
-from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction
+from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, merge
 from toolguard_engine.model.call import Call, Run, Stop, Verdict
 from toolguard_engine.model.history import Past, mixed
 from toolguard_engine.rules import judgement
@@ -180,13 +180,11 @@ def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> React
         family = digests(call.tool, call.params)[1]
         found = identical_errors.on_failure(call, family, outcome, run, settings.identical_errors)
     if uniform_errors.counts(outcome) and run.stop is None:
-        uniform = uniform_errors.on_failure(call, outcome, run, settings)
-        found = found if found.code else uniform
+        found = merge(found, uniform_errors.on_failure(call, outcome, run, settings))
     if found.stop:
         return found
     on_step = _on_step if settings.enabled is True else certain_loops.on_outcome
-    repeats = on_step(call, outcome, run, settings)
-    return repeats if repeats.stop or not found.code else found
+    return merge(found, on_step(call, outcome, run, settings))
 
 
 def _on_news(call: Call, run: Run, *, exempt: bool) -> None:

@@ -21,6 +21,11 @@ class Reaction(msgspec.Struct, frozen=True):
 NOTHING = Reaction()
 
 
+def merge(earlier: Reaction, later: Reaction) -> Reaction:
+    """Which of two reactions to a result is answered: one that ends the run, else the earlier one that says something."""
+    return earlier if earlier.stop or (earlier.code and not later.stop) else later
+
+
 def end(run: Run, code: str, text: str) -> Reaction:
     """The run ends; the model is told behind the last result already, so that it may end the turn by itself."""
     run.stop = Stop(code, loop_notes.ends(text))
