@@ -154,15 +154,18 @@ def test_a_manual_that_is_wrong_is_refused(toml: dict[str, dict[str, object]], m
         list(manual_form.parse(toml))
 
 
+COPIER: dict[str, object] = {"words": "source... target", "does": "copies"}
+
+
 @each_row(
     ("entry", "message"),
     [
-        ({"kind": "cp", "options": "--mirror : deletes"}, r"newest: --mirror: .*'cp' for 'deletes'; take 'rsync'"),
-        ({"kind": "cp", "options": "-n --dry-run : rehearses"}, r"newest: --dry-run: .*'rehearses'; take 'rsync'"),
-        ({"kind": "cp", "options": "--from=names"}, r"newest: --from: .*'names'; take 'rsync'"),
-        ({"kind": "cp", "words": "source... url"}, r"newest: words: .*'url'"),
-        ({"kind": "cp", "verbs": {"go": {"options": "-m : moves"}}}, r"newest: -m: .*'moves'"),
-        ({"kind": "mv", "does": "restores"}, r"newest: does: .*'mv' for 'restores'"),
+        ({**COPIER, "kind": "cp", "options": "--mirror : deletes"}, r"newest: --mirror: .*'cp' for 'deletes'; take 'rsync'"),
+        ({**COPIER, "kind": "cp", "options": "-n --dry-run : rehearses"}, r"newest: --dry-run: .*'rehearses'; take 'rsync'"),
+        ({**COPIER, "kind": "cp", "options": "--from=names"}, r"newest: --from: .*'names'; take 'rsync'"),
+        ({"kind": "cp", "does": "copies", "words": "source... url"}, r"newest: words: .*'url'"),
+        ({**COPIER, "kind": "cp", "verbs": {"go": {"options": "-m : moves"}}}, r"newest: -m: .*'moves'"),
+        ({**COPIER, "kind": "mv", "does": "restores"}, r"newest: does: .*'mv' for 'restores'"),
         ({"kind": "nonesuch"}, r"newest: kind: 'nonesuch'"),
     ],
 )
@@ -175,17 +178,36 @@ def test_what_nobody_asks_a_program_of_the_kind_is_refused(entry: dict[str, obje
 @each_row(
     "entry",
     [
-        {"kind": "rsync", "options": "--mirror : deletes\n-n : rehearses\n--from=names\n--not=exclude"},
+        {**COPIER, "kind": "rsync", "options": "--mirror : deletes\n-n : rehearses\n--from=names\n--not=exclude"},
         {"kind": "cp", "words": "source... target", "does": "copies recurses", "options": "-R : recursive\n-t=target"},
-        {"kind": "zip", "options": "-u : unpacks\n-C=folder\n-x=exclude...\n-a : absolute"},
+        {"kind": "zip", "words": "archive", "options": "-u : unpacks\n-C=folder\n-x=exclude...\n-a : absolute"},
+        {"kind": "cp", "does": "copies", "options": "--from=source\n--to=target"},
+        {"kind": "cp", "verbs": {"go": COPIER}},
     ],
 )
 def test_what_a_kind_is_asked_may_be_said(entry: dict[str, object]) -> None:
     manual_kinds.check([*manual_catalogue.from_toml(), *manual_form.parse({"newest": entry})])
 
 
+@each_row("kind", ["cp", "mv", "rsync", "scp", "zip", "rclone"])
+def test_a_program_of_a_kind_says_what_it_does_and_what_its_words_are(kind: str) -> None:
+    """Nothing of both follows from the kind: without them it would count as one that does nothing."""
+    manuals = manual_catalogue.from_toml()
+    base = next(manual for manual in manuals if kind in manual.names)
+    usage = next(usage for usage in (base.usage, *base.verbs.values()) if usage.does and usage.words)
+    whole = {"kind": kind, "does": " ".join(sorted(usage.does)), "words": " ".join(usage.words)}
+    manual_kinds.check([*manuals, *manual_form.parse({"newest": whole})])
+    for key in ("does", "words"):
+        entry = {name: value for name, value in whole.items() if name != key}
+        for options in ("", "-r : recursive\n--mirror : deletes"):
+            with pytest.raises(
+                ValueError, match=rf"newest: without `{key}`, .*write .*`{key} = \".+\"` of '{base.names[0]}'"
+            ):
+                manual_kinds.check([*manuals, *manual_form.parse({"newest": {**entry, "options": options}})])
+
+
 def test_a_kind_has_none_itself() -> None:
-    table = {"newest": {"kind": "cp"}, "newer": {"kind": "newest"}}
+    table = {"newest": {**COPIER, "kind": "cp"}, "newer": {**COPIER, "kind": "newest"}}
     with pytest.raises(ValueError, match="newer: kind: 'newest'"):
         manual_kinds.check([*manual_catalogue.from_toml(), *manual_form.parse(table)])
 

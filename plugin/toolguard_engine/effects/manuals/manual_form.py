@@ -31,7 +31,8 @@ options, words, `stops` and other names of the manual where it has none itself; 
 sub-commands with a command have, or that mean something else with them.
 
 `like = "pip"` begins with the options and verbs of another entry of the file. `kind = "cp"` says that a program does what
-`cp` does, whatever its options are: it has all roles and judges of `cp`. `form` says how the program finds its options:
+`cp` does, whatever its options are: it has all roles and judges of `cp`, and says itself what its words are and what it
+does. `form` says how the program finds its options:
 `getopt` (clusters of letters and long options), `long` (words with one dash: `-comp gzip`), `switches` (values are attached
 to a name of any length: `-oFOLDER`) or `shell` (clusters may begin with `+`, and take the words behind them as values; a
 lone dash ends the options). `bundle`: the first word may be a cluster without a dash, as in `tar xzf`. `abbreviates`: a long

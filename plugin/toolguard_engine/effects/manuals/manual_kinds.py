@@ -3,6 +3,8 @@
 The functions of `cp` do not ask whether it deletes what the source does not have. A copier of that kind whose manual says so
 would count as one that does not, so such a manual is refused. What a kind is asked is what its own manual says. Archivers
 are judged by what they do and not by their names, so each of them is asked what the manuals of all say.
+
+What the program does to files, and what its words are, it has to say itself, since neither follows from its kind.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ _OF_ALL = frozenset({"ends", "operand", "recurses"})
 
 
 def check(manuals: Iterable[Manual]) -> None:
-    """Raises `ValueError` that names the program and the key for what nobody asks of its kind."""
+    """Raises `ValueError` that names the program and the key for what nobody asks of its kind, and for what it has to say
+    and does not."""
     known = {name: manual for manual in manuals for name in manual.names}
     for other in known.values():
         if not other.kind:
             continue
         if other.kind not in known or known[other.kind].kind:
             raise ValueError(f"the manual of {other.names[0]}: kind: {other.kind!r} has no manual of its own")
+        if lacking := _lacking(other, known[other.kind]):
+            raise ValueError(f"the manual of {other.names[0]}: {lacking}")
         asked = _asked(other.kind, known)
         for key, stated in _statements(other):
             if stated not in asked:
@@ -31,6 +36,30 @@ def check(manuals: Iterable[Manual]) -> None:
                     f"the manual of {other.names[0]}: {key}: nobody asks a program of the kind {other.kind!r} for {stated!r}"
                     f"{_better(other, known)}"
                 )
+
+
+def _lacking(manual: Manual, base: Manual) -> str:
+    """What the manual has to say as well, since nobody knows it otherwise; empty if it says all of it. Where the manual of
+    the kind says nothing itself, there is nothing to say."""
+    does, words = _deeds(base), [word for usage in _usages(base) for word in usage.words]
+    roles = {option.role for usage in _usages(manual) for option in usage.options}
+    traits = {trait for usage in _usages(manual) for option in usage.options for trait in option.traits}
+    if does and not _deeds(manual) and not traits & _ARCHIVERS:
+        return f"without `does`, it counts as doing nothing to files: write what it does, as in {_as_in(base, 'does')}"
+    if words and not any(usage.words for usage in _usages(manual)) and roles.isdisjoint(map(_role, words)):
+        return f"without `words`, nobody knows what its operands are: write their roles, as in {_as_in(base, 'words')}"
+    return ""
+
+
+def _as_in(base: Manual, key: str) -> str:
+    """What a manual says under a key, as it stands there."""
+    usage = next(usage for usage in _usages(base) if getattr(usage, key))
+    stated = usage.words if key == "words" else sorted(usage.does)
+    return f'`{key} = "{" ".join(stated)}"` of {base.names[0]!r}'
+
+
+def _role(word: str) -> str:
+    return word.removesuffix("...").rstrip("/")
 
 
 def _asked(kind: str, known: dict[str, Manual]) -> frozenset[str]:
@@ -57,7 +86,7 @@ def _usages(manual: Manual) -> Iterator[Usage]:
 def _statements(manual: Manual) -> Iterator[tuple[str, str]]:
     """The roles, deeds and traits of a manual, each with the key that has it."""
     for usage in _usages(manual):
-        yield from (("words", word.removesuffix("...").rstrip("/")) for word in usage.words)
+        yield from (("words", _role(word)) for word in usage.words)
         yield from (("does", deed) for deed in sorted(usage.does))
         for option in usage.options:
             yield from ((option.name, stated) for stated in (*filter(None, (option.role,)), *sorted(option.traits)))
