@@ -214,8 +214,13 @@ def test_no_public_class_name_is_used_twice() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-WORDS = re.compile(r"(?:^|_)(?:told|mend|mends|mended|dear|grave|heard|looks|came|said)(?:_|$)", re.IGNORECASE)
-"""Words that stand for the field's own: reported, fix, expensive, severe, received, reads, result, stated."""
+INSTEAD = {
+    "told": "reported", "mend": "fix", "mends": "fixes", "mended": "fixed", "dear": "expensive", "grave": "severe",
+    "heard": "received", "looks": "reads", "came": "result", "said": "stated",
+}  # fmt: skip
+"""Words that are not used in names, and the field's own that stand for them."""
+
+WORDS = re.compile(rf"(?:^|_)({'|'.join(INSTEAD)})(?=_|$)", re.IGNORECASE)
 
 
 def identifiers(tree: ast.Module) -> Iterator[str]:
@@ -232,15 +237,27 @@ def identifiers(tree: ast.Module) -> Iterator[str]:
             yield node.arg
 
 
+def better_words(name: str) -> str:
+    """The words that a name has and should not have, each with the one to use; empty if there are none."""
+    words = WORDS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
+    return ", ".join(f"{INSTEAD[word.lower()]!r} for {word.lower()!r}" for word in words)
+
+
+def test_the_words_to_use_are_named() -> None:
+    assert better_words("whatCame_told") == "'result' for 'came', 'reported' for 'told'"
+    assert better_words("camera") == ""
+
+
 def test_identifiers_use_the_words_of_the_field() -> None:
-    found = {
-        f"{package}.{'.'.join(parts)}: {name}"
+    names = {
+        f"{package}.{'.'.join(parts)}: {name}: use {better}"
         for package in PACKAGES
         for parts, tree in modules(package)
         for name in (*identifiers(tree), *parts)
-        if WORDS.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
+        if (better := better_words(name))
     }
-    assert sorted(found) == []
+    if names:  # an assertion would cut the list
+        pytest.fail("\n".join(("words that are not used in names:", *sorted(names))), pytrace=False)
 
 
 VAGUE = {"found": 60, "each": 60}
