@@ -15,7 +15,10 @@ FOLDER = '"/home/u/Documents"'
 CODES = {
     "ruby -e '{}'": (
         '¦system(¦"rm -rf ~/Documents"¦)¦', '¦File.delete(¦"/etc/passwd"¦)¦', f'system("rm",¦"-rf",¦{FOLDER}¦)',
-        f"[¦{FOLDER}¦].each {{ |f| File.delete(f) }}", '(¦system "rm -rf ~/Documents"¦)',
+        f"[¦{FOLDER}¦].each {{ |f| File.delete(f) }}",
+        f"[{FOLDER}].each {{¦File.delete(_1)¦}}", f"[{FOLDER}].each {{¦File.delete it¦}}",
+        f"[{FOLDER}].map {{ FileUtils.rm_rf(¦it¦) }}",
+        '(¦system "rm -rf ~/Documents"¦)',
     ),
     "pwsh -c '{}'": ('[IO.File]::Delete(¦"/etc/passwd"¦)', 'Remove-Item -Recurse (¦"~/Documents"¦)'),
     "awk 'BEGIN {{ {} }}'": ('system(¦"rm -rf ~/Documents"¦)',),

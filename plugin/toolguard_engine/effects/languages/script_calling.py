@@ -31,6 +31,8 @@ from toolguard_engine.effects.languages.script_tokens import Token
 ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
 _BLOCKS = word_set("def do if unless case while until begin class module for function repeat")
 _INCLUDING = frozenset({"include", "include_once", "require", "require_once"})
+_IMPLICIT = frozenset({"it", "_1"})
+"""Ruby: the only parameter of a block that names none."""
 _MODIFIERS = frozenset({"if", "unless", "while", "until", "for"})
 _SWITCHES = word_set(
     "recurse r rec force fo f append raw usebasicparsing passthru verbose confirm whatif file directory name noprofile"
@@ -232,7 +234,7 @@ class CallReader(TokenReader):
         self.run.names[name] = sourced(held, both) if isinstance(held, str) else Unknown(sources=both)
 
     def given_block(self, at: int, end: int) -> tuple[list[Value], int]:
-        """Ruby: `{ |x| ... }` and `do |x| ... end` behind a call."""
+        """Ruby: `{ |x| ... }`, `{ ... it ... }` and `do |x| ... end` behind a call."""
         if self.run.syntax is not RUBY or at >= end:
             return [], at
         if self.is_sign(at, end, "{"):
@@ -245,6 +247,9 @@ class CallReader(TokenReader):
         if self.is_sign(inner, close, "|"):
             stop = self.skip_to(inner + 1, close, "|")
             params, inner = (inner + 1, stop), stop + 1
+        else:  # the parameter is where it is used
+            named = next((place for place in range(inner, close) if self.tokens[place].text in _IMPLICIT), None)
+            params = (named, named + 1) if named is not None else params
         return [self.routine(params, (inner, close))], close + 1
 
     def _bare(self, value: Value, base: Value, at: int, end: int) -> tuple[Value, int] | None:
