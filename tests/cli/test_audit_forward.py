@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -88,12 +88,65 @@ def test_tcp_messages_are_counted(places: Places) -> None:
         target.close()
         with connection:
             data = b"".join(iter(lambda: connection.recv(65_536), b""))
-    found = []
+    assert counted(data) == log_texts(places)
+
+
+def counted(data: bytes) -> list[str]:
+    """The texts of messages that came over TCP."""
+    texts = []
     while data:
         size, _, data = data.partition(b" ")
-        found.append(data[: int(size)].decode())
+        texts.append(data[: int(size)].decode().partition(" - \ufeff")[2])
         data = data[int(size) :]
-    assert [message.partition(" - \ufeff")[2] for message in found] == log_texts(places)
+    return texts
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_server_that_starts_again_misses_no_line(places: Places, *, is_read: bool) -> None:
+    """Whether or not it had read what was sent to it before."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(LIMIT)
+        target = audit_targets.target(f"syslog+tcp://127.0.0.1:{server.getsockname()[1]}")
+        sender = AuditForwarder(places.state_dir, "tcp", target, lambda _: None)
+        written(places, "hold")
+        sender.run(once=True)
+        first, _ = server.accept()
+        with first:
+            first.settimeout(LIMIT)
+            first.recv(65_536, 0 if is_read else socket.MSG_PEEK)
+        written(places, "block", first=2)
+        sender.run(once=True)
+        again, _ = server.accept()
+        target.close()
+        with again:
+            again.settimeout(LIMIT)
+            assert counted(_all_of(again)) == log_texts(places)
+
+
+def test_what_a_server_says_is_not_its_end(places: Places) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(LIMIT)
+        target = audit_targets.target(f"syslog+tcp://127.0.0.1:{server.getsockname()[1]}")
+        sender = AuditForwarder(places.state_dir, "tcp", target, lambda _: None)
+        written(places, "hold")
+        sender.run(once=True)
+        connection, _ = server.accept()
+        with connection:
+            connection.settimeout(LIMIT)
+            connection.sendall(b"hello")
+            written(places, "block", first=2)
+            sender.run(once=True)
+            target.close()
+            assert counted(_all_of(connection)) == log_texts(places)
+
+
+def _all_of(connection: socket.socket) -> bytes:
+    """Until it ends; a reset, where not everything that was said was read, is such an end."""
+    data = b""
+    with suppress(ConnectionResetError):
+        while more := connection.recv(65_536):
+            data += more
+    return data
 
 
 def test_a_local_socket(places: Places, tmp_path: Path) -> None:

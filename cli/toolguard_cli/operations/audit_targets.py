@@ -29,6 +29,9 @@ OTLP_PATH = "/v1/logs"
 MAX_DATAGRAM = 60_000
 """Less than a UDP packet can hold. A longer message is cut at its end, as RFC 5424 lets a relay do."""
 
+MAX_ANSWERS = 16
+"""Read of a syslog server that says something, before the next lines are sent. It is not expected to."""
+
 AUTHPRIV = 10
 """The facility of security messages that are not for everybody."""
 
@@ -95,20 +98,33 @@ class SyslogTarget:
         self._address = address
         self._is_stream = is_stream
         self._socket: socket.socket | None = None
+        self._last: Sequence[bytes] = ()
         self._host = "".join(sign for sign in socket.gethostname() if "!" <= sign <= "~")[:255] or "-"
 
     def send(self, lines: Sequence[tuple[AuditLine, str]]) -> None:
         messages = [syslog_message(line, text, self._host, os.getpid()) for line, text in lines]
         try:
-            connection = self._socket = self._socket or self._opened()
-            if self._is_stream:  # octets are counted (RFC 6587)
-                connection.sendall(b"".join(b"%d %b" % (len(each), each) for each in messages))
-                return
-            for message in messages:
-                connection.send(message[:MAX_DATAGRAM])
+            self._write(self._connection(), messages)
         except OSError:
             self.close()
             raise
+        self._last = messages
+
+    def _connection(self) -> socket.socket:
+        """A new one begins with what was sent last: whoever went away may not have read it."""
+        if self._socket is not None and self._is_stream and _has_ended(self._socket):
+            self.close()
+        if self._socket is None:
+            self._socket = self._opened()
+            self._write(self._socket, self._last)
+        return self._socket
+
+    def _write(self, connection: socket.socket, messages: Sequence[bytes]) -> None:
+        if self._is_stream:  # octets are counted (RFC 6587)
+            connection.sendall(b"".join(b"%d %b" % (len(message), message) for message in messages))
+            return
+        for message in messages:
+            connection.send(message[:MAX_DATAGRAM])
 
     def _opened(self) -> socket.socket:
         if self._is_stream:
@@ -127,6 +143,19 @@ class SyslogTarget:
             with suppress(OSError):
                 self._socket.close()
             self._socket = None
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    """Whether the other side has closed it, which a first `sendall` does not notice. What it says is not read by anybody."""
+    connection.settimeout(0)
+    try:
+        return any(not connection.recv(MAX_DATAGRAM) for _ in range(MAX_ANSWERS))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    finally:
+        connection.settimeout(SECONDS)
 
 
 class OtlpTarget:
