@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import socket
@@ -47,10 +48,13 @@ class Kept:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.broken = False
+        self.never = "never taken"
 
     def send(self, lines: Sequence[tuple[AuditLine, str]]) -> None:
         if self.broken:
             raise OSError(111, "Connection refused")
+        if any(self.never in text for _, text in lines):
+            raise audit_targets.Refused(errno.EMSGSIZE, "Message too long")
         self.lines += [text for _, text in lines]
 
     def close(self) -> None: ...
@@ -234,6 +238,63 @@ def test_what_could_not_be_sent_is_sent_later(places: Places) -> None:
     assert said == ["Connection refused", ""]
 
 
+def test_a_line_that_is_never_taken_holds_up_no_other(places: Places) -> None:
+    target, left = Kept(), list[tuple[int, str]]()
+    written(places, "hold", reason="never taken")
+    written(places, "block", first=2)
+    written(places, "deny", first=3, reason="never taken")
+    sender = AuditForwarder(places.state_dir, "kept", target, lambda _: None, lambda *given: left.append(given))
+    sender.run(once=True)
+    assert target.lines == log_texts(places)[1:2]
+    assert left == [(1, "Message too long"), (3, "Message too long")]
+    assert sender.sent == 1
+    written(places, "hold", first=4, reason="never taken")
+    sender.run(once=True)
+    assert left[2:] == [(4, "Message too long")]
+
+
+def test_nothing_is_left_out_for_a_target_that_takes_nothing(places: Places) -> None:
+    """It may be another service, which answers so whatever it is sent."""
+    target = Kept()
+    target.never = ""
+    written(places, "hold", "block")
+    with pytest.raises(OSError, match="too long"):
+        forwarder(places, target).run(once=True)
+    target.never = "never taken"
+    forwarder(places, target).run(once=True)
+    assert target.lines == log_texts(places)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_final"), [(400, True), (413, True), (422, True), (401, False), (404, False), (503, False)]
+)
+def test_what_a_collector_refuses_for_good(places: Places, *, status: int, is_final: bool) -> None:
+    line = AuditLine(1, "x", "2026-01-01T00:00:00Z", "hold")
+    with collector(status) as (address, _), pytest.raises(OSError, match=f"answered {status}") as error:
+        audit_targets.target(address).send([(line, "{}")])
+    assert isinstance(error.value, audit_targets.Refused) is is_final
+
+
+def test_a_datagram_that_is_too_large_is_refused_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_targets, "MAX_DATAGRAM", 10_000_000)
+    line = AuditLine(1, "x", "2026-01-01T00:00:00Z", "hold")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(tmp_path / "log"))
+        target = audit_targets.target(f"syslog://{tmp_path}/log")
+        with pytest.raises(audit_targets.Refused):
+            target.send([(line, "x" * 9_000_000)])
+        target.close()
+
+
+def test_a_line_that_is_no_utf_8_ends_nothing(places: Places) -> None:
+    target = Kept()
+    written(places, "hold", "block")
+    (log,) = stores.audit_log(places.state_dir).files()
+    log.write_bytes(log.read_bytes().replace(b'"seq":2,', b'"seq":2,"other":"\xff",'))
+    forwarder(places, target).run(once=True)
+    assert [json.loads(line)["seq"] for line in target.lines] == [1, 2]
+
+
 def test_a_crash_between_sending_and_remembering_repeats_lines(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     target = Kept()
     written(places, "hold")
@@ -261,7 +322,23 @@ def test_a_damaged_position_leaves_nothing_out(places: Places) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["", "host", "http://a", "syslog://", "syslog://a:x", "syslog://u@a", "otlp+http://", "syslog://a/b", "file:///x"],
+    [
+        "syslog://a..b",
+        "syslog+tcp://" + "a" * 64,
+        "otlp+http://a..b",
+        "otlp+http://a/\u00fc",
+        "syslog:///\udc80",
+        "syslog://a b",
+        "",
+        "host",
+        "http://a",
+        "syslog://",
+        "syslog://a:x",
+        "syslog://u@a",
+        "otlp+http://",
+        "syslog://a/b",
+        "file:///x",
+    ],
 )
 def test_what_is_no_address(address: str) -> None:
     with pytest.raises(WrongOptionError, match="no address"):

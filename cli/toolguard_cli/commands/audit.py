@@ -204,7 +204,7 @@ def forward(
     """
     require_human.refuse(places, "audit forward", loosens=False)
     target = audit_targets.target(address)
-    forwarder = AuditForwarder(places.state_dir, address, target, _report)
+    forwarder = AuditForwarder(places.state_dir, address, target, _report, _left_out)
     try:
         with suppress(KeyboardInterrupt):
             forwarder.run(once=once)
@@ -215,6 +215,10 @@ def forward(
         target.close()
     count = f"{forwarder.sent} line{'' if forwarder.sent == 1 else 's'}"
     return Result("audit forward", {"sent": forwarder.sent}, (Line("ok", f"{count} sent to {printable.plain(address)}"),))
+
+
+def _left_out(number: int, why: str) -> None:
+    typer.echo(f"line {number} is left out, because it is never taken: {printable.plain(why)}", err=True)
 
 
 def _report(problem: str) -> None:

@@ -6,6 +6,7 @@ A message has the line as it is in the log, which is JSON in UTF-8. Redirects ar
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -26,6 +27,9 @@ from toolguard_engine.wording import printable
 SECONDS = 10.0
 SYSLOG_PORT, OTLP_PORT = 514, 4318
 OTLP_PATH = "/v1/logs"
+OF_CONTENT = (400, 413, 422)
+"""Statuses that say something about a request's body. Others may change without it, as when a token is renewed."""
+
 MAX_DATAGRAM = 60_000
 """Less than a UDP packet can hold. A longer message is cut at its end, as RFC 5424 lets a relay do."""
 
@@ -47,9 +51,14 @@ OTLP_SEVERITIES = {3: (17, "ERROR"), 4: (13, "WARN"), 5: (10, "INFO2"), 6: (9, "
 FORMS = "syslog:///dev/log, syslog://HOST:514, syslog+tcp://HOST:601, otlp+http://HOST:4318 or otlp+https://HOST"
 
 
+class Refused(OSError):  # noqa: N818 - named for the condition
+    """The target does not take these lines because of what they are, however often they are sent."""
+
+
 class AuditTarget(Protocol):
     def send(self, lines: Sequence[tuple[AuditLine, str]]) -> None:
-        """Sends these, each with its text. Raises `OSError` if it is not certain that all have arrived."""
+        """Sends these, each with its text. Raises `OSError` if it is not certain that all have arrived (`Refused` if they
+        never will)."""
 
     def close(self) -> None: ...
 
@@ -59,15 +68,18 @@ def target(address: str) -> AuditTarget:
     try:
         url = urlsplit(address)
         port = url.port
+        (url.hostname or "").encode("idna")  # as it is done when it is looked up
     except ValueError as error:
         raise _wrong(address) from error
+    if not address.isprintable() or " " in url.netloc:
+        raise _wrong(address)
     if url.scheme == "syslog" and not url.netloc and url.path.startswith("/"):
         return SyslogTarget(socket.AF_UNIX, url.path)
     if not url.hostname or url.username or url.query or url.fragment:
         raise _wrong(address)
     if url.scheme in ("syslog", "syslog+tcp") and url.path in ("", "/"):
         return SyslogTarget(socket.AF_INET, (url.hostname, port or SYSLOG_PORT), is_stream=url.scheme == "syslog+tcp")
-    if url.scheme in ("otlp+http", "otlp+https"):
+    if url.scheme in ("otlp+http", "otlp+https") and url.path.isascii():
         return OtlpTarget(url)
     raise _wrong(address)
 
@@ -105,7 +117,9 @@ class SyslogTarget:
         messages = [syslog_message(line, text, self._host, os.getpid()) for line, text in lines]
         try:
             self._write(self._connection(), messages)
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.EMSGSIZE:
+                raise Refused(error.errno, error.strerror) from error
             self.close()
             raise
         self._last = messages
@@ -180,6 +194,8 @@ class OtlpTarget:
             raise OSError(f"the collector's answer cannot be read: {type(error).__name__}") from error
         finally:
             connection.close()
+        if status in OF_CONTENT:
+            raise Refused(f"the collector answered {status}")
         if status // 100 != 2:  # noqa: PLR2004 - any 2xx
             raise OSError(f"the collector answered {status}")
 
@@ -211,7 +227,7 @@ def _nanoseconds(time: str) -> int:
         moment = datetime.fromisoformat(time)
     except ValueError:
         return 0
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1_000) * 1_000_000
+    return max(0, int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1_000) * 1_000_000)
 
 
 def _attributes(values: dict[str, str]) -> list[dict[str, Any]]:
