@@ -130,19 +130,74 @@ def _entry(program: str, name: str) -> str:
 
 @each_row(("program", "shapes"), [("zip", ARCHIVED), ("cp", COPIED)])
 def test_one_entry_makes_a_program_of_the_kind(tmp_path: Path, program: str, shapes: str) -> None:
-    manifests = tmp_path / program / "toolguard_manifests"
-    shutil.copytree(packaged.FOLDER, manifests, ignore=shutil.ignore_patterns("__pycache__"))
-    (manifests / "manuals" / "new.toml").write_text(_entry(program, "newest"))
     commands = shapes.strip().splitlines()
     assert len(commands) == 40
     asked = [command.replace("NEW", name) for name in (program, "newest") for command in commands]
-    path = os.pathsep.join((str(manifests.parent), str(ROOT / "plugin")))
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", JUDGE], input=json.dumps(asked), capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    verdicts = done.stdout.splitlines()
+    verdicts = _judged(tmp_path / program, _entry(program, "newest"), asked)
     known, new = verdicts[:40], verdicts[40:]
     assert len({line.split()[0] for line in known}) == 3, "some are allowed, some held, some blocked"
     assert [each for each in zip(commands, known, new, strict=True) if each[1] != each[2]] == []
+
+
+def _judged(folder: Path, entry: str, commands: list[str]) -> list[str]:
+    """The verdicts where the manuals have one more entry."""
+    manifests = folder / "toolguard_manifests"
+    shutil.copytree(packaged.FOLDER, manifests, ignore=shutil.ignore_patterns("__pycache__"))
+    (manifests / "manuals" / "new.toml").write_text(entry)
+    path = os.pathsep.join((str(manifests.parent), str(ROOT / "plugin")))
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", JUDGE], input=json.dumps(commands), capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+TARGETS = """
+h.example:/x
+u@h.example:x
+[2001:db8::1]:/x
+rsync://h.example/x
+~/.openclaw
+~/.openclaw/toolguard
+~/.ssh
+/etc/cron.d
+/tmp/x
+backup
+"""
+LISTING = """
+[newest]
+kind = "rsync"
+does = "copies recurses"
+words = "source... target"
+options = '''
+--list=names
+--mirror : deletes
+--dry : rehearses
+'''
+"""
+
+
+def test_the_only_word_behind_a_list_of_sources_is_the_target(tmp_path: Path) -> None:
+    """It is judged as the same target is behind the current folder, by whatever judges it."""
+    shapes = [
+        ("NEW -r NAMES l.txt . GOAL", "NEW NAMES l.txt GOAL"),
+        ("NEW -r NAMES=l.txt DELETE . GOAL", "NEW NAMES=l.txt DELETE GOAL"),
+    ]
+    pairs = [
+        (
+            known.replace("NEW", "rsync")
+            .replace("NAMES", "--files-from")
+            .replace("DELETE", "--delete")
+            .replace("GOAL", target),
+            new.replace("NEW", "newest").replace("NAMES", "--list").replace("DELETE", "--mirror").replace("GOAL", target),
+        )
+        for known, new in shapes
+        for target in TARGETS.split()
+    ]
+    rehearsed = "newest --dry --list l.txt h.example:/x"
+    *verdicts, free = _judged(tmp_path, LISTING, [*(command for pair in pairs for command in pair), rehearsed])
+    assert free.split()[0] == "allow"
+    known, new = verdicts[::2], verdicts[1::2]
+    assert {line.split()[0] for line in known} == {"allow", "hold", "block"}
+    assert [row for row in zip(pairs, known, new, strict=True) if row[1].split()[0] != row[2].split()[0]] == []

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import Landing, Lands, When, last_part, split_host
-from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 
 
 def sources_and_target(program: ProgramRun, words: CommandWords) -> tuple[list[str], str]:
-    """What is copied, and where to. What another program appends (`xargs`) or a list names counts as one unknown source."""
+    """What is copied, and where to. What another program appends (`xargs`) or a list names counts as one unknown source, and
+    the only operand then is the target; but programs of the kind `rsync` list it if there is no list of sources."""
     sources, target = [word.text for word in words.named("source")], words.one("target")
     if target:
         return sources or [UNKNOWN], target
-    if len(sources) == 1 and (program.via or words.named("names")):
+    appended = program.via and manual_catalogue.kind(program.name) != "rsync"
+    if len(sources) == 1 and (appended or words.named("names")):
         return [UNKNOWN], sources[0]
     return sources, ""
 
@@ -119,9 +121,7 @@ def _scp(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
 
 
 def _rsync(program: ProgramRun, words: CommandWords) -> Iterator[Landing]:
-    sources, target = [word.text for word in words.named("source")], words.one("target")
-    if words.named("names"):
-        sources, target = sources_and_target(program, words)
+    sources, target = sources_and_target(program, words)
     if not target and words.has("--read-batch") and sources:
         host, folder = split_host(sources[-1])
         yield Landing(UNKNOWN, folder, host=host)

@@ -21,6 +21,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, marks, normal, place
 from toolguard_engine.effects.facts.web_targets import host_flags, mail_flags, target
+from toolguard_engine.effects.landings.copied_files import sources_and_target
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.manuals.option_spellings import HELP, VERSION
@@ -147,23 +148,24 @@ def _ssh(program: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effe
 
 def _copies(program: ProgramRun, words: CommandWords, where: Where, extra: frozenset[str] = frozenset()) -> Iterator[Effect]:
     """Copies between machines; no effect if all sources and the target are local."""
-    sources, last = words.named("source"), words.one("target")
+    sources, last = sources_and_target(program, words)
     if not last:
         return
     host = remote(last)
     if host:
         flags = host_flags(host) | {"tls"} | extra
-        for path in (source.text for source in sources[:64] if not remote(source.text)):
-            is_whole = place(path, where, program.cwd) == "workspace"
+        is_listed = bool(words.named("names"))
+        for path in (source for source in sources[:64] if not remote(source)):
+            is_whole = (is_listed and path == UNKNOWN) or place(path, where, program.cwd) == "workspace"
             flags |= _bulk(path, program, where) | (_BULK if is_whole else frozenset())
             if _is_own(flags) and "moves" not in extra and _is_personal(path, program, where):
                 flags -= _BULK
         yield Effect("copy-out", last, "remote", flags, program)
         return
-    hosts = [remote(source.text) for source in sources]
+    hosts = [remote(source) for source in sources]
     for source, host in zip(sources, hosts, strict=True):
         if host:
-            yield Effect("copy-in", source.text, "remote", host_flags(host) | {"tls"}, program)
+            yield Effect("copy-in", source, "remote", host_flags(host) | {"tls"}, program)
     if any(hosts):
         yield from write_effects(last, program, where, "fetched", *extra)
 
@@ -199,9 +201,9 @@ def _rsync(program: ProgramRun, words: CommandWords, where: Where) -> Iterator[E
 
 def _deploys(program: ProgramRun, words: CommandWords, where: Where) -> bool:
     """Whether what was built replaces a folder, not a whole disk or home, of a machine of one's own network."""
-    last = words.one("target")
+    sources, last = sources_and_target(program, words)
     steps = [step for step in last.partition(":")[2].split("/") if step not in ("", ".", "..", "~")]
-    built = all(place(word.text, where, program.cwd) == "artefact" for word in words.named("source"))
+    built = all(place(path, where, program.cwd) == "artefact" for path in sources)
     return built and _is_own(host_flags(remote(last))) and len(steps) > 1 and ".." not in last
 
 

@@ -16,6 +16,7 @@ from toolguard_engine.effects.commands import in_place_edits
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.protected_paths import Place
+from toolguard_engine.effects.landings.copied_files import sources_and_target
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection import content_searches, glance, own_config, searches, sqlite_shell
@@ -243,7 +244,7 @@ def _kinds(run: ProgramRun, scene: CommandScene) -> dict[Place, bool]:
         places |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
     open_paths = {scene.possible(path) for path in paths} - places if not _FINDERS.intersection(run.via[-1:]) else set()
     for words in run.readings if remote else ():
-        if (target := words.one("target")) in remote:
+        if (target := sources_and_target(run, words)[1]) in remote:
             open_paths = {*open_paths, scene.place(target.partition(":")[2])} - places
     return {place: place in places for place in (*places, *open_paths) if place}
 
@@ -259,11 +260,11 @@ def _copies_out(run: ProgramRun, scene: CommandScene) -> bool:
     """Whether it plainly copies files to an unprotected place: only its last operand is written."""
     if not all(map(_PLAIN_COPY.fullmatch, run.words.option_words(run.argv))) or not _FINDS.isdisjoint(run.via):
         return False
-    return bool(run.readings) and all(_writes_elsewhere(words, scene) for words in run.readings)
+    return bool(run.readings) and all(_writes_elsewhere(run, words, scene) for words in run.readings)
 
 
-def _writes_elsewhere(words: CommandWords, scene: CommandScene) -> bool:
-    sources, last = [word.text for word in words.named("source")], words.one("target")
+def _writes_elsewhere(run: ProgramRun, words: CommandWords, scene: CommandScene) -> bool:
+    sources, last = sources_and_target(run, words)
     if not sources or not last or any(UNKNOWN in word or "{}" in word or "$" in word for word in sources):
         return False
     if last[0] == UNKNOWN or "{}" in last or "$" in last or scene.possible(last):
