@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -185,11 +186,16 @@ print(libc.ptrace(16, pid, 0, 0) == 0)  # PTRACE_ATTACH
 """
 
 
+def _is_named(pid: int, name: str) -> bool:
+    return Path(f"/proc/{pid}/comm").read_text().rstrip("\n") == name
+
+
 def test_the_memory_and_the_descriptors_of_a_process_outside_are_not_reached(stage: RoomStage, room: int) -> None:
     waiting = ["/bin/sh", "-c", "echo up; exec sleep 600"]
     for each, expected in ((0, "True\n" * 3), (room, "False\n" * 3)):
         outside = stage.ask("start", room=0, argv=waiting)["pid"]
         try:
+            _until(partial(_is_named, outside, "sleep"))  # its memory lies elsewhere once the shell has become it
             start = stage.shell(f"grep -m1 ' r--p ' /proc/{outside}/maps").out.partition("-")[0]
             done = stage.run(sys.executable, "-I", "-S", "-c", TRACES, str(outside), start, room=each)
         finally:
