@@ -96,8 +96,8 @@ class AuditForwarder:
                 refused.append((line[0].seq, error))
         if refused and not self._has_sent:
             raise refused[0][1]
-        for number, error in refused:
-            self._leave_out(number, str(error.strerror or error))
+        for number, refusal in refused:
+            self._leave_out(number, str(refusal.strerror or refusal))
         return len(refused)
 
     def _position(self) -> tuple[int, str]:
