@@ -6,8 +6,12 @@ import re
 from importlib.util import find_spec
 
 from toolguard_engine.effects.commands import code_commands, code_sources, handed_code, watchers
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.languages import language_catalogue, searched_languages
 from toolguard_engine.effects.languages.language_catalogue import LANGUAGES
+from toolguard_engine.effects.programs import unpacking
 
 PLACE = "/home/u/documents"
 EXAMPLES = {
@@ -85,3 +89,38 @@ def test_files_with_code_are_known_by_the_language() -> None:
         assert handed_code.program_of(f"x{ending}") in (language.runs, "code")
     endings = [ending for each in LANGUAGES.values() for ending in each.files.split()]
     assert len(endings) == len(set(endings)) == len(language_catalogue.BY_ENDING)
+
+
+NO_FETCHED_SCRIPT = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), "their operands are data"),
+    **dict.fromkeys(("rails", "rake"), "their operands are tasks"),
+    "emacs": "it opens its operands",
+    "ghc": "it compiles its operands",
+}
+NEITHER = {
+    **dict.fromkeys(("irb", "psysh", "yaegi"), "no version is part of the name, and code may be typed into it"),
+    **dict.fromkeys(("powershell", "pwsh", "cmd"), "code is their operand"),
+    "expect": "it drives other programs with what it reads",
+}
+
+
+def test_each_interpreter_has_the_roles_of_the_others() -> None:
+    """One that is forgotten in a role is judged less strictly than the others of its language."""
+    interpreters, fetched, versions, rare = (
+        program_catalogue.programs(role)
+        for role in ("interpreter", "fetched_file_runner", "script_interpreter", "rare_interpreter")
+    )
+    assert interpreters - fetched == NO_FETCHED_SCRIPT.keys()
+    assert interpreters - versions - rare == NEITHER.keys()
+    assert not versions & rare
+    assert versions | rare <= interpreters
+
+
+def test_each_interpreter_writes_into_the_gateway_by_its_code() -> None:
+    where, path = Where("/home/u", state_dir="/home/u/.openclaw"), "/home/u/.openclaw/openclaw.json"
+    missed = set[str]()
+    for name in (*program_catalogue.programs("interpreter"), "python3"):
+        run = ProgramRun((name, "-e", f"write('{path}', 'x')"), name, cwd="/home/u/work")
+        if not any(effect.target == path for effect in unpacking.PROGRAMS[name](run, where)):
+            missed.add(name)
+    assert missed == set()

@@ -11,6 +11,7 @@ import pytest
 from toolguard_engine.config.settings import parse
 from toolguard_engine.containment import unknown_code
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host, Verdict
 from toolguard_engine.model.rehearsals import Rehearsed
@@ -26,6 +27,7 @@ FILES = {
     "plain.js": b"const fs = require('fs');\nconsole.log(fs.readFileSync('a.json', 'utf8'));\n",
     "code.cfg": b"import os\ngetattr(os, open('n').read())()\n",
     "as-shell.py": b"#!/bin/sh\nimport os\ngetattr(os, open('n').read())()\n",
+    "any.txt": b"#!/bin/sh\nnew Function(x)\n",
     "dict.py": b"import os\nos.__dict__[open('n').read()]('x')\n",
     "index.js": b"const fs = require('fs');\nfor (const n of names) fs[n]('x');\n",
     "method.rb": b"names.each { |n| File.method(n).call('x') }\n",
@@ -94,6 +96,16 @@ def _why(folder: Path, command: str) -> str:
 @pytest.mark.parametrize("command", UNKNOWN)
 def test_unknown(folder: Path, command: str) -> None:
     assert _why(folder, command)
+
+
+def test_what_any_interpreter_is_given_is_code_whatever_its_name_says(folder: Path) -> None:
+    """A script with the first line of a shell, in each language."""
+    shown = set[str]()
+    for name in (*program_catalogue.programs("script_interpreter"), "python3.12", "node@22"):
+        option = "-f " if name in program_catalogue.programs("awk") else "run " if name == "deno" else ""
+        if not _why(folder, f"{name} {option}any.txt"):
+            shown.add(name)
+    assert shown == set()
 
 
 @pytest.mark.parametrize("command", KNOWN)

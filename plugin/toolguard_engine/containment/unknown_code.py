@@ -51,10 +51,6 @@ _CHANGED_LATER = lazy_re.compile(
 )
 """What changes a file at a place that is not written there, where it was not read."""
 
-_INTERPRETERS = lazy_re.compile(
-    r"(?:python|pypy|node|nodejs|deno|bun|ruby|perl|php|lua|luajit|tclsh|Rscript|osascript)[\d.]{0,10}\Z"
-)
-
 
 def why(reading: CallReading, is_trusted: Callable[[str], bool]) -> str:
     """What is not known, in words; empty if all that the command runs is known."""
@@ -124,7 +120,7 @@ def _codes(reading: CallReading) -> Iterator[str]:
     given = {
         normal(word, reading.command_where, run.cwd)
         for run in reading.runs
-        if _INTERPRETERS.match(run.name)
+        if code_sources.language(run.name)
         for word in run.argv[1:]
     }
     for path, file in reading.running.judged.items():

@@ -11,7 +11,9 @@ from itertools import islice, pairwise
 from posixpath import basename
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.places import Where, marks
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
@@ -99,7 +101,6 @@ _CODE_WRITES = lazy_re.compile(
     r"cop(?:y|ytree|yfile|ySync)\b|copy2|\bcp_?r?\(|extract|unpack|\bmove|rename|symlink|>\s{0,3}\(?['\"$]|write"
     r"|['\"][wax]b?\+?['\"]|truncate|dump"
 )
-_INTERPRETERS = "awk gawk mawk nawk perl python python3 ruby node bun deno php lua tclsh"
 
 
 def _coded(program: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -127,8 +128,8 @@ def _both(program: ProgramRun, where: Where) -> Iterator[Effect]:
 
 _FROM_AFAR = frozenset({*manual_catalogue.aliases("scp"), "sftp", "rclone", "ditto"})
 
-PROGRAMS: dict[str, Act] = dict.fromkeys(_INTERPRETERS.split(), _coded)
-PROGRAMS |= {name: _both if name in PROGRAMS else _unpacks for name in _NAMES.split()}
+PROGRAMS: dict[str, Act] = dict.fromkeys(program_catalogue.programs("interpreter"), _coded)
+PROGRAMS |= {name: _both if name in PROGRAMS or INTERPRETER.fullmatch(name) else _unpacks for name in _NAMES.split()}
 PROGRAMS |= dict.fromkeys(manual_catalogue.doing("unpacks") | _FROM_AFAR, _by_manual)
 
 
