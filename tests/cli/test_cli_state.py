@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import tarfile
@@ -63,6 +64,66 @@ def test_another_machine_gets_all_that_is_not_of_this_one(places: Places, tmp_pa
     assert (verified.error, verified.lines) == ("", known + 1)  # the last one says where it was imported from
     assert not stores.held_calls(there.state_dir).entries()
     assert all((path.stat().st_mode & 0o077) == 0 for path in there.own.iterdir() if path.is_file())
+
+
+@pytest.mark.parametrize("unknown", ["link", "fchmod"])
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP])
+def test_a_stick_that_knows_no_links_and_modes(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unknown: str, code: int
+) -> None:
+    """What is written there is whole, it replaces nothing, and its mode is no secret."""
+    lived(places.state_dir)
+
+    known = getattr(os, unknown)
+
+    def refuse(what: str | int, *given: object) -> None:
+        if os.stat(what).st_ino in [  # noqa: PTH116 - or a descriptor
+            path.stat().st_ino for path in stick.iterdir()
+        ]:
+            raise OSError(code, os.strerror(code))
+        known(what, *given)
+
+    (stick := tmp_path / "stick").mkdir()
+    monkeypatch.setattr(atomic.os, unknown, refuse)
+    file = stick / "a.toolguard-state"
+    done = state_export.run(places, file)
+    assert len(state_archive.read(file).about.files) == len(done.data["files"])
+    assert [path.name for path in stick.iterdir()] == [file.name]
+    assert not [said.text for said in done.lines if "lets other users" in said.text]
+    before = file.read_bytes()
+    assert not atomic.create_anywhere(file, b"other")
+    assert file.read_bytes() == before
+
+
+def test_an_archive_that_others_can_read_is_named(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lived(places.state_dir)
+    create = atomic.create
+
+    def opened(path: Path, data: bytes, mode: int = 0o600) -> bool:
+        done = create(path, data, mode)
+        path.chmod(0o755)
+        return done
+
+    monkeypatch.setattr(atomic, "create", opened)
+    assert any("lets other users" in said.text for said in state_export.run(places, tmp_path / "a").lines)
+
+
+def test_nothing_is_left_on_a_stick_that_is_full(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lived(places.state_dir)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    def full(*_: object) -> None:
+        if any(not path.name.startswith(".") for path in stick.iterdir()):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    (stick := tmp_path / "stick").mkdir()
+    monkeypatch.setattr(atomic.os, "link", refuse)
+    monkeypatch.setattr(atomic.system_calls, "sync", full)
+    with pytest.raises(UserError, match="No space left"):
+        state_export.run(places, stick / "a")
+    assert not list(stick.iterdir())
 
 
 def test_what_has_happened_since_stays(places: Places, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from toolguard_engine.wording import printable
 
 NOT_IN_IT = "not in it: waiting calls, approvals, answers for sessions, the fleet identity, what undo keeps, metrics"
 _PUBLIC = Line("warn", "whoever can read this file can approve calls; keep it where your agents cannot")
+_OPEN = Line("warn", "the file system there lets other users of a machine read the file")
 
 app = command_app()
 
@@ -50,6 +51,7 @@ def run(
         Line("ok", f"{len(about.files)} files, {total:,} bytes: {printable.plain(str(target))}"),
         Line("info", NOT_IN_IT),
         *([_PUBLIC] if file else []),
+        *([_OPEN] if target.stat().st_mode & 0o077 else []),
         *(Line("warn", warning) for warning in gateway_stores.logged(places, line)),
     ]
     return Result("state export", {"file": str(target), "files": [archived.name for archived in about.files]}, tuple(lines))

@@ -79,8 +79,8 @@ def usual_name(now: float) -> str:
 
 
 def write(state_dir: Path, target: Path) -> About:
-    """Writes an archive of the state to `target`, which only its owner can read. Raises `UserError`, `StoreError` or
-    `OSError`; nothing is left behind then."""
+    """Writes an archive of the state to `target`, which only its owner can read, where the file system knows modes.
+    Raises `UserError`, `StoreError` or `OSError`; nothing is left behind then."""
     if target.exists():
         raise _exists(target)
     contents = dict(_contents(state_dir))
@@ -94,7 +94,7 @@ def write(state_dir: Path, target: Path) -> About:
             member = tarfile.TarInfo(name)
             member.size, member.mode, member.mtime = len(data), 0o600, int(about.at)
             tar.addfile(member, io.BytesIO(data))
-    if not atomic.create(target, packed.getvalue()):
+    if not atomic.create_anywhere(target, packed.getvalue()):
         raise _exists(target)
     return about
 

@@ -20,6 +20,9 @@ TEMPORARY = ".toolguard"
 
 ABANDONED_SECONDS = 300.0
 
+UNKNOWN_THERE = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What a file system says to a request for something that it does not know."""
+
 
 def own_folder(state_dir: Path) -> Path:
     """Toolguard's own folder inside the gateway's state directory."""
@@ -121,6 +124,34 @@ def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
         return False
     finally:
         Path(beside).unlink(missing_ok=True)
+    _confirm(path)
+    return True
+
+
+def create_anywhere(path: Path, data: bytes) -> bool:
+    """Does what `create` does, also on a file system that knows neither links nor modes, such as that of a memory stick.
+    Others may see half of the file there, and may be able to read it. Nothing is left behind after an error."""
+    try:
+        return create(path, data)
+    except OSError as error:
+        if error.errno not in UNKNOWN_THERE:
+            raise
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return False
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with suppress(OSError):
+                belong_to_folder(path)
+            with suppress(OSError):
+                os.fchmod(file.fileno(), 0o600)
+            file.write(data)
+            file.flush()
+            system_calls.sync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     _confirm(path)
     return True
 
