@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -57,6 +58,7 @@ class SeenTools:
         self._shown: OrderedDict[tuple[str, str], _ShownTool] = OrderedDict()
         self.answers = ToolAnswers()
         self.shown: Callable[[ToolUse], None] = lambda _: None
+        self._vouched: ToolUse | None = None
 
     def described(self, agent: str, text: str) -> None:
         """The gateway has shown this agent one tool or several."""
@@ -95,8 +97,18 @@ class SeenTools:
         server = server_of(name) or shown.server
         return ToolUse(name, server, agent, shown.words, shown.schema, shown.about, _only_reads(name, shown.reads))
 
+    @contextmanager
+    def vouched(self, use: ToolUse | None) -> Iterator[None]:
+        """A store has said that this very use is trusted: it is, for what is judged meanwhile."""
+        self._vouched = use
+        try:
+            yield
+        finally:
+            self._vouched = None
+
     def standing(self, use: ToolUse) -> ToolStanding:
-        return self.answers.standing(use)
+        standing = self.answers.standing(use)
+        return "trusted" if standing != "refused" and use == self._vouched else standing
 
 
 def is_own(name: str) -> bool:

@@ -18,6 +18,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import first_use
 from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.model.tool_use import ToolUse
 from toolguard_engine.server.held_call_decisions import AWAY, Approvals, Settled, prompt_for
 from toolguard_engine.server.outbox import Outbox
 from toolguard_engine.server.session_state import SessionState
@@ -37,6 +38,8 @@ class CallAnswers(Protocol):
 
     def approved(self, call: Call, entry: HeldCall, config: Config) -> None: ...
 
+    def judged_again(self, message: messages.Judge, call: Call, use: ToolUse | None) -> messages.Wire | None: ...
+
     def let_run(
         self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False, approved: bool = False
     ) -> messages.Wire: ...
@@ -47,13 +50,14 @@ class CallAnswers(Protocol):
 
 
 class ParkedCall(Struct, eq=False):
-    """`asked`: the verdict of the guard."""
+    """`asked`: the verdict of the guard; `use`: of a tool that the gateway does not come with."""
 
     message: messages.Judge
     call: Call
     asked: Verdict
     approvals: Approvals
     config: Config
+    use: ToolUse | None = None
     run_is_over: bool = False
 
 
@@ -69,7 +73,7 @@ class ParkedCalls:
         call, config = reading.call, reading.config
         tools = self._state.guard.tools
         use = tools.use_of(call) if tools else None
-        parked = ParkedCall(message, call, asked, approvals, config)
+        parked = ParkedCall(message, call, asked, approvals, config, use)
         self._waiting.add(parked)
         self._state.setup.queue.do(
             StoreJob(
@@ -88,13 +92,14 @@ class ParkedCalls:
         for parked in self._waiting:
             parked.run_is_over |= parked.call.run == run
 
-    def _answer(self, parked: ParkedCall, make: Callable[[], messages.Wire]) -> None:
+    def _answer(self, parked: ParkedCall, make: Callable[[], messages.Wire | None]) -> None:
         self._waiting.discard(parked)
         try:
             answer = make()
         except Exception as error:  # noqa: BLE001 - a bug must not become a yes, nor leave the question open
             answer = self._answers.undecided(parked.message, parked.call, error)
-        self._state.answers.append((parked.message, answer))
+        if answer is not None:
+            self._state.answers.append((parked.message, answer))
 
     def _failed(self, parked: ParkedCall, error: Exception) -> None:
         self._answer(parked, lambda: self._answers.undecided(parked.message, parked.call, error))
@@ -109,8 +114,10 @@ class ParkedCalls:
         reason = f"the store of held calls did not answer within {self._state.setup.queue.answer_seconds} s"
         return Verdict("block", AWAY, approval_texts.not_now(prefix, reason), reason)
 
-    def _answered(self, parked: ParkedCall, settled: Settled) -> messages.Wire:
-        """The store has answered in time."""
+    def _answered(self, parked: ParkedCall, settled: Settled) -> messages.Wire | None:
+        """The store has answered in time; None where it is asked once more."""
+        if settled.verdict.code == first_use.TRUSTED and not parked.run_is_over:
+            return self._answers.judged_again(parked.message, parked.call, parked.use)
         refusal = self._refused_by_now(parked, settled.verdict)
         if refusal is not None:
             self._keep(parked, settled)
@@ -134,8 +141,6 @@ class ParkedCalls:
 
     def _let_run(self, parked: ParkedCall, settled: Settled) -> messages.Wire:
         call, entry = parked.call, settled.entry
-        if settled.verdict.code == first_use.TRUSTED:
-            return self._answers.let_run(parked.message.id, call, settled.verdict.code)
         self._state.tally.approved += 1
         self._state.guard.succeeded(call)  # it waits no more, whatever becomes of it
         if entry is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -14,13 +14,14 @@ from toolguard_engine.effects.calls import named_places
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.calls.replaced_content import replaced_content
 from toolguard_engine.guard import inner_call
-from toolguard_engine.layers import harm_in_room, known_inputs, unknown_code_gate
+from toolguard_engine.layers import first_use, harm_in_room, known_inputs, unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.layers.provenance import gate
-from toolguard_engine.model.call import NOTHING_KEPT, Call, Kept, Stop, Verdict
+from toolguard_engine.model.call import ALLOW, NOTHING_KEPT, Call, Kept, Stop, Verdict
 from toolguard_engine.model.lazy import FAILURES
 from toolguard_engine.model.rehearsals import NoRehearsals
+from toolguard_engine.model.tool_use import ToolUse
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms
 from toolguard_engine.server.file_watch import FileWatch
@@ -104,7 +105,19 @@ class Verdicts:
 
     def _judged(self, message: messages.Judge, call: Call) -> messages.Wire | None:
         call = self._state.guard.processes.joined(call)
-        verdict = self._first(call)
+        return self._answered(message, call, self._first(call))
+
+    def judged_again(self, message: messages.Judge, call: Call, use: ToolUse | None) -> messages.Wire | None:
+        """The answer about a call that was only held for its tool, which a store says is trusted: what else there is to ask
+        or to charge comes now."""
+        tools = self._state.guard.tools
+        with tools.vouched(use) if tools else nullcontext():
+            verdict = self._first(call)
+        if verdict.code == ALLOW.code:
+            verdict = replace(verdict, code=first_use.TRUSTED)
+        return self._answered(message, call, verdict)
+
+    def _answered(self, message: messages.Judge, call: Call, verdict: Verdict) -> messages.Wire | None:
         if self._state.guard.autonomy.has_spent:  # before the answer: who ends the engine behind it gets nothing back
             self._sync.save()
         self.report_signals()
