@@ -13,7 +13,9 @@ from toolguard_cli.operations import answer_about_tools
 from toolguard_cli.policy import used_tools
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_engine.approvals.tool_answer import USED_BEFORE, ToolAnswer
+from toolguard_engine.approvals.tool_answer import USED_BEFORE, ToolAnswer, ToolAnswers
+from toolguard_engine.layers.seen_tools import SeenTools
+from toolguard_engine.model.call import Call
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 
@@ -70,7 +72,7 @@ def test_only_the_answer_for_an_agent(places: Places) -> None:
     assert answers(places) == [("trust", "pay", "", "")]
 
 
-@pytest.mark.parametrize("name", ["exec", "openclaw:core:message", "", "a\nb", "x" * 300])
+@pytest.mark.parametrize("name", ["exec", "openclaw:core:message", "", "a\nb"])
 def test_names_that_no_such_tool_has(places: Places, name: str) -> None:
     assert run(places, "trust", name)["code"] == 1
     assert answers(places) == []
@@ -150,3 +152,11 @@ def test_review_trusts_what_was_used_and_what_would_be_asked(places: Places) -> 
         ("refuse", "shop__bad", ""),
     }
     assert texts(known_tools.review(places)) == ["there is nothing to decide"]
+
+
+def test_a_long_name_is_stored_as_the_engine_looks_it_up(places: Places) -> None:
+    tool = "evil__" + 300 * "x"
+    assert run(places, "refuse", tool)["code"] == 0
+    use = SeenTools().use_of(Call(tool, None))
+    assert use is not None
+    assert ToolAnswers(stores.tool_answers(places.state_dir).known()).standing(use) == "refused"

@@ -185,6 +185,25 @@ def test_what_a_list_shows_does_not_change_what_is_known_of_the_parameters(desk:
     assert desk.code() == "approval.pending"
 
 
+LONG = "pay_" + 200 * "x"
+
+
+def test_a_long_name_is_asked_about_like_any_other(desk: Desk) -> None:
+    tool, twin = f"evil__{LONG}", f"evil__{LONG}y"
+    desk.shows("a", tool)
+    desk.approve(tool)
+    assert [desk.code(tool), desk.code(twin)] == ["allow", "approval.pending"]
+    desk.shows("b", tool)
+    assert desk.code(tool) == "approval.pending"
+
+
+@pytest.mark.parametrize("server", ["evil", "evil" + 400 * "l"])
+def test_a_long_name_is_refused_with_its_server(desk: Desk, server: str) -> None:
+    put(desk.state, ToolAnswer("refuse", server=seen_tools.known_name(server)))
+    desk.talk.later(2)
+    assert desk.code(f"{server}__{LONG}") == "tool.refused"
+
+
 def put(state: Path, answer: ToolAnswer) -> None:
     stores.tool_answers(state).put(answer, lambda _: None)
 

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 COMMAND = "tools"
 HEAD = ("TOOL", "ANSWER", "AGENT", "SINCE", "BY")
 MOST_SHOWN = 40
-MAX_NAME = 200
 NAME_HELP = "The tool as the gateway names it, such as github__create_issue; with --server the server, such as github."
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP)]
@@ -175,16 +174,17 @@ def _answered(
 def _subject(answer: Literal["trust", "refuse"], name: str, *, server: bool, agent: str) -> ToolAnswer:
     """Raises `UserError` for a name that no such tool has."""
     known = tool_name(name)
-    if not known or len(known) > MAX_NAME or not is_visible(name) or not is_visible(agent):
+    if not known or not is_visible(name) or not is_visible(agent):
         raise UserError(
             f"{printable.cut(printable.plain(name), 80)!r} is not the name of a tool", "toolguard tools lists some"
         )
     if server:
-        return ToolAnswer(answer, server=known, agent=agent)
+        return ToolAnswer(answer, server=seen_tools.known_name(known), agent=agent)
     if seen_tools.is_own(known):
         fix = "toolguard config set alwaysBlock or neverBlock, or a rule, decides about it"
         raise UserError(f"{known} is a tool of the gateway, which is judged by its calls", fix)
-    return ToolAnswer(answer, tool=known, server=server_of(known), agent=agent)
+    tool, its_server = seen_tools.known_name(known), seen_tools.known_name(server_of(known))
+    return ToolAnswer(answer, tool=tool, server=its_server, agent=agent)
 
 
 def _meant(subject: ToolAnswer, *, everyone: bool) -> Callable[[ToolAnswer], bool]:

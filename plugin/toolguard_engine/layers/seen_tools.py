@@ -7,6 +7,7 @@ a name that says nothing is one of a tool that acts.
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ SHOWN_BY = program_catalogue.tools("shows_tools")
 
 MAX_TOOLS = 2_000
 MAX_NAME = 200
+MAX_READ = 100_000
+LONG_DIGEST = 32
 MAX_ABOUT = 160
 MAX_DIGEST = 64
 MAX_LISTED = 200
@@ -72,13 +75,13 @@ class SeenTools:
     def _taken(self, agent: str, listing: Any) -> Iterator[ToolUse]:
         listed = listing.get("tools") if isinstance(listing, dict) and "tools" in listing else [listing]
         for shown_tool in listed[:MAX_LISTED] if isinstance(listed, list) else ():
-            name = tool_name(_text(shown_tool, "name", MAX_NAME))
+            name = tool_name(_text(shown_tool, "name", MAX_READ))
             if not name or is_own(name):
                 continue
-            before, now = self._shown.get((agent, name), _NOT_SHOWN), _shown(shown_tool)
+            before, now = self._shown.get((agent, known_name(name)), _NOT_SHOWN), _shown(shown_tool)
             if not now.schema:  # a list shows no parameters: what was shown of them stays
                 now = msgspec.structs.replace(now, schema=before.schema, reads=before.reads)
-            self._keep((agent, name), now)
+            self._keep((agent, known_name(name)), now)
             yield self._use(name, agent)
 
     def _keep(self, key: tuple[str, str], shown: _ShownTool) -> None:
@@ -90,12 +93,13 @@ class SeenTools:
     def use_of(self, call: Call) -> ToolUse | None:
         """This use of a tool; None for one that the gateway comes with."""
         name = tool_name(call.tool)
-        return None if is_own(name) or len(name) > MAX_NAME else self._use(name, call.agent)
+        return None if is_own(name) else self._use(name, call.agent)
 
     def _use(self, name: str, agent: str) -> ToolUse:
-        shown = self._shown.get((agent, name), _NOT_SHOWN)
-        server = server_of(name) or shown.server
-        return ToolUse(name, server, agent, shown.words, shown.schema, shown.about, _only_reads(name, shown.reads))
+        known = known_name(name)
+        shown = self._shown.get((agent, known), _NOT_SHOWN)
+        server = known_name(server_of(name)) or shown.server
+        return ToolUse(known, server, agent, shown.words, shown.schema, shown.about, _only_reads(name, shown.reads))
 
     @contextmanager
     def vouched(self, use: ToolUse | None) -> Iterator[None]:
@@ -109,6 +113,14 @@ class SeenTools:
     def standing(self, use: ToolUse) -> ToolStanding:
         standing = self.answers.standing(use)
         return "trusted" if standing != "refused" and use == self._vouched else standing
+
+
+def known_name(name: str) -> str:
+    """The name under which answers about a tool or a server are kept: a longer one is cut, and ends with a digest."""
+    if len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:LONG_DIGEST]
+    return f"{name[: MAX_NAME - LONG_DIGEST - 1]}~{digest}"
 
 
 def is_own(name: str) -> bool:
@@ -127,11 +139,11 @@ def _only_reads(name: str, hint: bool | None) -> bool:  # noqa: FBT001 - as the 
 
 
 def _shown(tool: dict[str, Any]) -> _ShownTool:
-    kind, _, rest = _text(tool, "id", 2 * MAX_NAME).partition(":")
+    kind, _, rest = _text(tool, "id", MAX_READ).partition(":")
     server = rest.partition(":")[0] if kind in _SERVER_KINDS else ""
     reads = tool.get("reads")
     return _ShownTool(
-        "" if server == "core" else server.lower()[:MAX_NAME],
+        "" if server == "core" else known_name(server.lower()),
         _text(tool, "words", MAX_DIGEST),
         _text(tool, "schema", MAX_DIGEST),
         printable.cut(printable.plain(_text(tool, "about", 4 * MAX_ABOUT)), MAX_ABOUT),
