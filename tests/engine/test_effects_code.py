@@ -252,7 +252,7 @@ PIECES = (
 
 
 @each_row("piece", some(PIECES))
-@each_row("argv", [("python3", "-c"), ("node", "-e"), ("perl", "-e"), ("psql", "-c"), ("awk",)], ids=lambda argv: argv[0])
+@each_row("argv", [("python", "-c"), ("node", "-e"), ("perl", "-e"), ("psql", "-c"), ("awk",)], ids=lambda argv: argv[0])
 def test_hostile_texts_are_read_to_an_end(argv: tuple[str, ...], piece: str) -> None:
     run = ProgramRun((*argv, "rm eval open post delete drop system( " + piece * 20_000), argv[0])
     table = sql.PROGRAMS if argv[0] == "psql" else interpreters.PROGRAMS

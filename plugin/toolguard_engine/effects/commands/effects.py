@@ -44,6 +44,8 @@ from toolguard_engine.effects.commands import (
     interpreters,
     made_then_run,
 )
+from toolguard_engine.effects.commands.code_sources import plain_name
+from toolguard_engine.effects.commands.file_walk import is_interpreter
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.facts.places import Where, place
@@ -242,8 +244,10 @@ def _with_address(acts: list[Effect]) -> list[Effect]:
 
 
 def _plain(name: str) -> str:
-    """A program's name without a version, as `npx` and the like accept it."""
-    return name.partition("@")[0] or name if "@" in name else name
+    """A program's name without a version, as `npx` and the like accept it, and as interpreters have it (`python3.12`)."""
+    if "@" in name:
+        return name.partition("@")[0] or name
+    return plain_name(name) if name not in PROGRAMS and is_interpreter(name) else name
 
 
 def _acts(name: str) -> tuple[Act, ...]:
@@ -251,8 +255,8 @@ def _acts(name: str) -> tuple[Act, ...]:
 
 
 def _of(program: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect]:
-    if acts and "@" in program.name and "claw" not in program.name.lower():
-        named = replace(program, name=_plain(program.name))
+    if acts and (plain := _plain(program.name)) != program.name and "claw" not in program.name.lower():
+        named = replace(program, name=plain)
         yield from (replace(effect, program=program) for act in acts for effect in act(named, where))
     else:
         for act in acts:

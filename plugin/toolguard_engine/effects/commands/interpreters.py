@@ -13,7 +13,7 @@ each search takes linear time and covers the first `MAX_CODE` characters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.code_commands import reads_as_command
@@ -219,22 +219,8 @@ def _of_file(code: str, program: ProgramRun, where: Where) -> Iterator[Effect]:
         yield from network_effects(code[start:end], program)
 
 
-def _names() -> Iterable[str]:
-    yield from LANGUAGES
-    for name, versions in (
-        ("python", ("2", "3", "2.7")),
-        ("pypy", ("3",)),
-        ("ipython", ("3",)),
-        ("lua", ("5.1", "5.2", "5.3", "5.4")),
-    ):
-        yield from (name + version for version in versions)
-    yield from (f"python3.{i}" for i in range(6, 16))
-    yield from (f"php{version}" for version in ("7", "8", "7.4", "8.0", "8.1", "8.2", "8.3", "8.4"))
-    yield from (f"ruby{version}" for version in ("2.7", "3.0", "3.1", "3.2", "3.3", "3.4"))
-
-
 PROGRAMS: dict[str, Act] = {
-    **dict.fromkeys(_names(), _interpreter),
+    **dict.fromkeys(LANGUAGES, _interpreter),
     **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(program_catalogue.programs("evaluator"), _evaluated),
     **dict.fromkeys(program_catalogue.programs("powershell_evaluator"), _shell),

@@ -13,7 +13,6 @@ from posixpath import basename
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
-from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.places import Where, marks
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
@@ -42,10 +41,8 @@ _EXTRACTS = {
 _ALIASES = {
     "glab": "gh", "podman": "docker", "kubectl": "docker", "nerdctl": "docker", "lxc": "docker", "xz": "gzip",
     "zstd": "gzip", "bzip2": "gzip", "brotli": "gzip", "lz4": "gzip", "pnpm": "npm", "yarn": "npm", "bun": "npm",
-    "python3": "python",
 }  # fmt: skip
 _MODULES = frozenset({"zipfile", "tarfile"})
-_PYTHONS = frozenset({"python", "python3"})
 _COPIERS = frozenset({"docker", "podman", "kubectl", "nerdctl", "lxc", "yq", "openssl"})
 """Programs whose last word is always the destination."""
 
@@ -91,7 +88,7 @@ def _targets(words: tuple[str, ...], *, copies_here: bool) -> Iterator[str]:
 
 
 _NAMES = (
-    "git hg svn gh glab degit tiged npm pnpm yarn bun python python3 patch docker podman kubectl nerdctl lxc yq "
+    "git hg svn gh glab degit tiged npm pnpm yarn bun python patch docker podman kubectl nerdctl lxc yq "
     "openssl gzip xz zstd bzip2 brotli lz4 "
     "gunzip unxz unzstd bunzip2 uncompress"
 )
@@ -129,7 +126,7 @@ def _both(program: ProgramRun, where: Where) -> Iterator[Effect]:
 _FROM_AFAR = frozenset({*manual_catalogue.aliases("scp"), "sftp", "rclone", "ditto"})
 
 PROGRAMS: dict[str, Act] = dict.fromkeys(program_catalogue.programs("interpreter"), _coded)
-PROGRAMS |= {name: _both if name in PROGRAMS or INTERPRETER.fullmatch(name) else _unpacks for name in _NAMES.split()}
+PROGRAMS |= {name: _both if name in PROGRAMS else _unpacks for name in _NAMES.split()}
 PROGRAMS |= dict.fromkeys(manual_catalogue.doing("unpacks") | _FROM_AFAR, _by_manual)
 
 
@@ -142,7 +139,7 @@ _INFLATES = lazy_re.compile(r"-[a-zA-Z]*d[a-zA-Z]*|--(?:de|un)compress")
 
 def unpacks(program: ProgramRun) -> bool:
     """Whether it unpacks an archive."""
-    if program.name in _PYTHONS:
+    if program.name.rstrip("0123456789.") == "python":
         return not _MODULES.isdisjoint(program.argv[1:_MAX_WORDS]) and "-e" in program.argv
     return any("unpacks" in words.acts for words in program.readings)
 
