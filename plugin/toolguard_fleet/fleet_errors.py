@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+QUOTA = "TG014"
+"""The code where a gateway has stored all that it may in a day."""
+
+QUOTA_RETRY = 3_600.0
+"""Seconds until rows are offered again then: the day may have ended, or an admin may have raised the quota."""
+
 
 class FleetError(Exception):
     """One line for a person. `code`: the SQLSTATE; empty where the server did not answer."""

@@ -22,6 +22,7 @@ from shipping_runs import with_link
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.metrics.row_writer import HOUR_MS, CallRecord, VerdictRecord
 from toolguard_engine.stores import open as stores
+from toolguard_fleet.fleet_errors import FleetError
 from toolguard_fleet.shipping import metrics_shipper
 from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 from toolguard_fleet.shipping.metrics_shipper import MetricsShipper
@@ -350,6 +351,43 @@ def test_standings_are_copied_when_they_change(
             ("main", "agent:main:main", spent)
         ]
     store.close()
+
+
+def test_standings_are_copied_beyond_the_quota(
+    database: FleetDatabase, owner: Connection, gateway: Gateway, tmp_path: Path, path: Path
+) -> None:
+    """Rows are not offered again with each of them."""
+    write(path, tmp_path, some_calls(1))
+    (tmp_path / "toolguard").mkdir()
+    store = stores.standings(tmp_path, patient=True)
+    store.load()
+    store.save({("main", "s"): Standing("main", "s", spent=3.0, touched=time.time())})
+    store.close()
+    owner.execute(
+        "INSERT INTO fleet.stored_today VALUES (%s, fleet.utc_day(clock_timestamp()), 1e12::bigint)", (gateway.id,)
+    )
+    asked: list[str] = []
+    now = 0.0
+
+    async def work(link: GatewayConnection) -> None:
+        nonlocal now
+        ask = link.ask
+
+        async def noted(function: Any, *arguments: object) -> Any:
+            asked.append(function.partition("(")[0])
+            return await ask(function, *arguments)
+
+        link.ask = noted  # type: ignore[method-assign]
+        shipper = MetricsShipper(link, tmp_path, path, clock=lambda: now)
+        for seconds in (100.0, 100.0, 10_000.0):
+            now += seconds
+            with pytest.raises(FleetError, match="stored all that it may"):
+                await shipper.step()
+
+    with_link(database, gateway, work)
+    assert owner.execute("SELECT spent FROM fleet.standing").fetchall() == [(3.0,)]
+    assert asked.count("fleet.record") == 2
+    assert asked.index("fleet.record_standings") < 4
 
 
 def test_old_sums_are_removed_and_parts_are_moved_before(

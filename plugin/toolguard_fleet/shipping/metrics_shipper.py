@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from psycopg.types.json import Jsonb
 
+from toolguard_fleet.fleet_errors import QUOTA, QUOTA_RETRY, FleetError
 from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 from toolguard_fleet.shipping.metrics_reader import MetricsReader, Rows, Stream
 from toolguard_fleet.shipping.standing_copies import StandingCopies
@@ -62,6 +63,8 @@ class MetricsShipper:
         self._clock = clock
         self._known: tuple[str, _Stored] | None = None
         self._turns = TURNS
+        self._refused: FleetError | None = None
+        self._offer_at = float("-inf")
         self._summed_at = self._copied_at = float("-inf")
         self.progress = MetricsProgress()
 
@@ -72,17 +75,33 @@ class MetricsShipper:
         stream = await asyncio.to_thread(self._reader.stream)
         if stream is None:
             return False
+        has_more = await self._offer(stream, known)
+        await self._copy_standings()
+        has_more = await self._sum_up() or has_more
+        if self._refused is not None:
+            raise self._refused
+        return has_more
+
+    async def _offer(self, stream: Stream, known: tuple[str, _Stored] | None) -> bool:
+        """Sends the next rows, unless the database has refused some for the quota lately. Whether there may be more."""
+        if self._refused is not None and self._clock() < self._offer_at:
+            return False
+        self._refused = None
         if known is None or known[0] != stream.name:
             known = stream.name, msgspec.convert(await self._connection.ask(_HEAD, stream.name), _Stored)
         stored = before = known[1]
         rows = await asyncio.to_thread(self._reader.after, stream, stored.calls, stored.verdicts, ROWS)
         if rows.calls or rows.verdicts:
-            stored = await self._record(stream, rows)
+            try:
+                stored = await self._record(stream, rows)
+            except FleetError as error:
+                if error.code != QUOTA:
+                    raise
+                self._refused, self._offer_at = error, self._clock() + QUOTA_RETRY
+                return False
         self._known = stream.name, stored
         self.progress.behind = stream.calls - stored.calls if len(rows.calls) == ROWS else 0
-        await self._copy_standings()
-        has_more = ROWS in (len(rows.calls), len(rows.verdicts)) and stored != before
-        return await self._sum_up() or has_more
+        return ROWS in (len(rows.calls), len(rows.verdicts)) and stored != before
 
     async def _record(self, stream: Stream, rows: Rows) -> _Stored:
         sent = Jsonb({"stream": stream.name, "calls": rows.calls, "verdicts": rows.verdicts}, dumps=msgspec.json.encode)

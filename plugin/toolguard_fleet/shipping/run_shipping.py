@@ -15,7 +15,7 @@ from pathlib import Path
 from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity
 from toolguard_engine.stores.locked import StoreError
 from toolguard_fleet.deadline_connection import DeadlineConnection
-from toolguard_fleet.fleet_errors import FleetError
+from toolguard_fleet.fleet_errors import QUOTA, QUOTA_RETRY, FleetError
 from toolguard_fleet.shipping.audit_shipper import AuditRefused, AuditShipper
 from toolguard_fleet.shipping.gateway_connection import ANSWER_SECONDS, GatewayConnection
 from toolguard_fleet.shipping.metrics_shipper import MetricsShipper
@@ -95,7 +95,7 @@ async def _run(
             failures += 1
             await connection.close_idle(0.0)
             report(ShippingReport(name, _in_one_line(error), shipper.progress.sent, shipper.progress.behind))
-            await _wait(stop, _retry_after(error, failures))
+            await _wait(stop, retry_after(name, error, failures))
             continue
         failures = 0
         report(ShippingReport(name, "", shipper.progress.sent, shipper.progress.behind))
@@ -105,7 +105,11 @@ async def _run(
     await connection.close_idle(0.0)
 
 
-def _retry_after(error: Exception, failures: int) -> float:
+def retry_after(name: str, error: Exception, failures: int) -> float:
+    """Seconds until the next step. Beyond a quota the shipper of metrics still has standings to copy; it keeps its rows back
+    itself."""
+    if name == "audit" and isinstance(error, FleetError) and error.code == QUOTA:
+        return QUOTA_RETRY * random.uniform(0.75, 1.0)  # noqa: S311 - as above
     if isinstance(error, AuditRefused) or (isinstance(error, FleetError) and error.code.startswith("TG")):
         return REFUSED_RETRY * random.uniform(0.75, 1.25)  # noqa: S311 - as above
     return min(LAST_RETRY, FIRST_RETRY * 2.0 ** min(failures - 1, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - as above
