@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine_talk import Talk
@@ -19,7 +20,10 @@ from toolguard_engine.model.call import Call
 from toolguard_engine.model.tool_use import ToolUse
 from toolguard_engine.server.tool_trust import ToolTrust
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores import signing_key
+from toolguard_engine.stores.files import signing_key_file, tool_answers_file
 from toolguard_engine.stores.files.tool_answers_file import ToolAnswerFile
+from toolguard_engine.stores.locked import Damaged, Newer
 
 ACTS = "shop__fulfil_basket"
 ARGS = {"basket": 7}
@@ -318,6 +322,37 @@ def test_what_is_kept_of_tools_is_bounded() -> None:
     assert (first.words, len(last.words)) == ("", seen_tools.MAX_DIGEST)
 
 
+UNREADABLE = {"": Damaged, "[": Damaged, '{"v": 2}': Newer, '{"v": 2, "answers": 7}': Newer, "\udcff": Damaged}
+
+
+def put_in(store: ToolAnswerFile) -> None:
+    store.put(ToolAnswer("trust", tool="b"), lambda _: None)
+
+
+@pytest.mark.parametrize("text", ["[", '{"v": 2}'])
+@pytest.mark.parametrize("first_use", ["ask", "allow"])
+def test_answers_that_cannot_be_read(start: Callable[[], Talk], state: Path, text: str, first_use: str) -> None:
+    desk = Desk(start, state, tools={"firstUse": first_use})
+    put(state, ToolAnswer("refuse", server="evil"))
+    put(state, ToolAnswer("trust", tool=ACTS))
+    desk.talk.later(2)
+    assert desk.code("evil__get_x") == "tool.refused"
+    stores.tool_answers(state).path.write_text(text)
+    desk.talk.later(2)
+    assert [desk.code("evil__get_x"), desk.code(), desk.code("shop__get_x")] == [
+        "tool.refused",
+        "approval.pending",
+        "allow",
+    ]
+    assert "cannot be read" in desk.reason()
+    desk.again()
+    assert [desk.code("evil__pay"), desk.code("evil__get_x", {"n": 3})] == ["approval.pending", "allow"]
+    stores.tool_answers(state).path.unlink()
+    put(state, ToolAnswer("trust", tool=ACTS))
+    desk.talk.later(2)
+    assert desk.code(params={"basket": 9}) == "allow"
+
+
 class TestFile:
     @pytest.fixture
     def store(self, tmp_path: Path) -> ToolAnswerFile:
@@ -334,11 +369,26 @@ class TestFile:
         store.path.write_text(store.path.read_text().replace("refuse", "trust"))
         assert store.known() == ()
 
-    @pytest.mark.parametrize("text", ["", "[", '{"v": 2}', '{"answers": [7]}', "\udcff"])
-    def test_a_damaged_file(self, store: ToolAnswerFile, text: str) -> None:
-        store.put(ToolAnswer("trust", tool="a"), lambda _: None)
-        store.path.write_bytes(text.encode(errors="surrogateescape"))
-        assert store.known() == ()
+    @pytest.mark.parametrize("text", UNREADABLE)
+    def test_what_cannot_be_read_is_not_overwritten(self, store: ToolAnswerFile, text: str) -> None:
+        store.put(ToolAnswer("refuse", tool="a"), lambda _: None)
+        store.path.write_bytes(data := text.encode(errors="surrogateescape"))
+        for use in (store.known, lambda: put_in(store), lambda: store.remove(lambda _: True, lambda _: None)):
+            with pytest.raises(UNREADABLE[text]):
+                use()
+        assert store.path.read_bytes() == data
+
+    @pytest.mark.parametrize(("answer", "counts"), [("refuse", True), ("trust", False)])
+    def test_what_a_newer_version_added_to_an_answer(self, store: ToolAnswerFile, answer: Any, counts: bool) -> None:  # noqa: FBT001
+        store.put(ToolAnswer(answer, tool="a"), lambda _: None)
+        stored = json.loads(store.path.read_bytes())
+        members = {**stored["answers"][0], "mac": "", "hours": 7}
+        proof = tool_answers_file.PURPOSE + msgspec.json.encode(members, order="sorted")
+        stored["answers"] = [{**members, "mac": signing_key.sign(signing_key_file.load(store.path.parents[1]), proof)}]
+        store.path.write_text(json.dumps(stored))
+        put_in(store)
+        assert [each.tool for each in store.known()] == ["a"] * counts + ["b"]
+        assert json.loads(store.path.read_bytes())["answers"][0]["hours"] == 7
 
     def test_nothing_begins_twice(self, store: ToolAnswerFile) -> None:
         assert not store.exists()

@@ -19,6 +19,7 @@ TRUSTED = "tool.trusted"
 
 _REFUSED = "{what} is refused here; toolguard tools lists who may use which tools."
 _NEW = "This agent has not used {what} before; a yes lets it from now on.{about}"
+_UNREAD = "It is not known who may use {what}: the answers about tools cannot be read. Run `toolguard tools` to see why."
 _CHANGED = "{what} describes itself differently than when it was allowed; a yes allows it as it is now.{about}"
 
 
@@ -30,7 +31,11 @@ def judge(given: LayerInput, earlier: Judgement) -> Judgement | None:
     standing = given.tools.standing(use)
     if standing == "refused":
         return judgement.changed(earlier, Verdict("block", REFUSED, reason=refusal(use)))
-    if standing == "trusted" or use.reads or earlier.decision != "allow" or given.config.tool_trust.first_use == "allow":
+    if standing == "trusted" or use.reads or earlier.decision != "allow":
+        return None
+    if given.tools.unread:
+        return judgement.changed(earlier, Verdict("hold", CODE, reason=_sentence(_UNREAD.format(what=_what(use)))))
+    if given.config.tool_trust.first_use == "allow":
         return None
     return judgement.changed(earlier, Verdict("hold", CODE, reason=reason(use, is_changed=standing == "changed")))
 

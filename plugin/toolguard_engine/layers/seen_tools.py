@@ -60,6 +60,8 @@ class SeenTools:
     def __init__(self) -> None:
         self._shown: OrderedDict[tuple[str, str], _ShownTool] = OrderedDict()
         self.answers = ToolAnswers()
+        self.unread = ""
+        """Why what people have said cannot be read; empty where it can."""
         self.shown: Callable[[ToolUse], None] = lambda _: None
         self._vouched: ToolUse | None = None
 

@@ -55,9 +55,12 @@ class ToolTrust:
         return self._allows is None or answer.answer == "refuse" or self._allows(tool_answer.as_grant(answer))
 
     def verdict(self, asked: Verdict, use: ToolUse, prefix: str) -> Verdict | None:
-        """What is said of the tool, whatever the call does with it; None where a person is to be asked. Raises
-        `StoreError`."""
-        standing = self.standing(use)
+        """What is said of the tool, whatever the call does with it; None where a person is to be asked, as where the answers
+        cannot be read."""
+        try:
+            standing = self.standing(use)
+        except StoreError:
+            return None
         if standing == "refused":
             reason = first_use.refusal(use)
             return Verdict("block", first_use.REFUSED, approval_texts.blocked(prefix, reason), reason)

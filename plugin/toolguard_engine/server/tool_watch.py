@@ -11,6 +11,7 @@ from toolguard_engine.server.clock import Every
 from toolguard_engine.server.engine_context import Context
 from toolguard_engine.server.store_queue import StoreJob, nothing
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import ToolAnswerStore
 
 
@@ -37,12 +38,26 @@ class ToolWatch:
         if self._store is None or not self._timer.due():
             return
         self._timer.restart()
-        answers = self._store.known()
+        try:
+            answers = self._store.known()
+        except StoreError as error:
+            self._unread(str(error))
+            return
+        self._seen.unread = ""
         if answers is not self._answers:
             self._answers = answers
             config = self._context.session.config
             is_signed = config.approval.is_signed or config.fleet.enabled
             self._seen.answers = ToolAnswers(answer for answer in answers if not is_signed or answer.answer == "refuse")
+
+    def _unread(self, why: str) -> None:
+        """What was refused stays refused, and nothing counts as trusted."""
+        if self._seen.unread != why:
+            self._context.output.complain(f"what people said about tools cannot be read: {why}")
+        known, self._answers = self._answers or (), None
+        if not self._seen.unread:
+            self._seen.answers = ToolAnswers(answer for answer in known if answer.answer == "refuse")
+        self._seen.unread = why
 
     def _bind(self, use: ToolUse) -> None:
         """The tool has shown itself: it is trusted as what it is now, if it was trusted without being seen."""

@@ -1,7 +1,8 @@
 """What people have said about tools: `<state dir>/toolguard/tool-answers.json`.
 
-Invariant: an answer counts only with a `mac` under our key over all its fields. A file that cannot be read has no answers,
-so its tools are asked about again, and what it refused is asked about as well. While there is none, nobody has been asked.
+Invariant: an answer counts only with a `mac` under our key over all its fields. A file that is damaged, or that a newer
+version wrote, is neither read nor written, since what it refuses is not known. An answer with members that this version does
+not know stays as it is when the file is written; it counts only if it refuses. Without a file, nobody was asked.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,7 +18,7 @@ from toolguard_engine.approvals import tool_answer
 from toolguard_engine.approvals.tool_answer import ToolAnswer
 from toolguard_engine.stores import atomic, signing_key
 from toolguard_engine.stores.files import signing_key_file
-from toolguard_engine.stores.locked import clear_leftovers, lock, unusable
+from toolguard_engine.stores.locked import Damaged, Newer, clear_leftovers, lock, unusable
 from toolguard_engine.stores.state_files import TOOL_ANSWERS as NAME
 from toolguard_engine.stores.toml_file import Stamp, stamp_of
 
@@ -24,7 +26,12 @@ VERSION = 1
 MAX_KEPT = 4_000
 MAX_BYTES = 8 * 1024 * 1024
 PURPOSE = b"tool answer "
+FIX = "move it away, and refuse again what is to be refused; all other tools are then asked about again"
 Log = Callable[[ToolAnswer], None]
+
+
+class _Version(msgspec.Struct):
+    v: int = VERSION
 
 
 class _Stored(msgspec.Struct):
@@ -71,12 +78,12 @@ class ToolAnswerFile:
         if not self.exists():
             return []
         with lock(self.path):
-            known = self._read()
-            gone = [answer for answer in known if means(answer)]
+            entries = self._entries()
+            gone = [answer for _, answer in entries if answer and means(answer)]
             for each in gone:
                 log(each)
             if gone:
-                self._write([answer for answer in known if not means(answer)])
+                self._write([raw for raw, answer in entries if not (answer and means(answer))])
         return gone
 
     def _put(self, answers: list[ToolAnswer], log: Log, *, only_new: bool = False) -> list[ToolAnswer]:
@@ -85,33 +92,43 @@ class ToolAnswerFile:
             if only_new and self.exists():
                 return []
             subjects = {tool_answer.subject(answer) for answer in answers}
-            kept = [answer for answer in self._read() if tool_answer.subject(answer) not in subjects]
+            kept = [raw for raw, answer in self._entries() if not answer or tool_answer.subject(answer) not in subjects]
             signed = [_signed(answer, own) for answer in answers]
             for each in signed:
                 log(each)
-            self._write([*kept, *signed][-MAX_KEPT:])
+            self._write([*kept, *(msgspec.Raw(msgspec.json.encode(answer)) for answer in signed)][-MAX_KEPT:])
         return signed
 
     def _read(self) -> list[ToolAnswer]:
-        try:
-            stored = msgspec.json.decode(atomic.read_bounded(self.path, MAX_BYTES), type=_Stored)
-        except FileNotFoundError:
-            return []
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, atomic.Unfit):
-            return []
-        except (OSError, ValueError) as error:
-            raise unusable(self.path, error) from error
-        if stored.v > VERSION or stamp_of(self._key_path) is None:
+        return [answer for _, answer in self._entries() if answer]
+
+    def _entries(self) -> list[tuple[msgspec.Raw, ToolAnswer | None]]:
+        """Each entry as it is stored, with the answer that it is. Those of another key are left out."""
+        stored = self._stored()
+        if stored is None or stamp_of(self._key_path) is None:
             return []
         own = signing_key_file.load(self._state_dir)
-        answers = [answer for raw in stored.answers if (answer := _decoded(raw)) is not None]
-        return [answer for answer in answers if signing_key.fits(own, _proof(answer), answer.mac)]
+        entries = ((raw, _decoded(raw), _members(raw)) for raw in stored.answers)
+        return [(raw, answer) for raw, answer, members in entries if _is_ours(own, answer, members)]
 
-    def _write(self, answers: list[ToolAnswer]) -> None:
-        stored = _Stored(answers=[msgspec.Raw(msgspec.json.encode(answer)) for answer in answers])
+    def _stored(self) -> _Stored | None:
+        """None where there is no file. Raises `StoreError`."""
+        try:
+            data = atomic.read_bounded(self.path, MAX_BYTES)
+            if msgspec.json.decode(data, type=_Version).v > VERSION:
+                raise Newer(self.path)
+            return msgspec.json.decode(data, type=_Stored)
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, atomic.Unfit) as error:
+            raise Damaged(f"{self.path} is damaged; {FIX}") from error
+        except (OSError, ValueError) as error:
+            raise unusable(self.path, error) from error
+
+    def _write(self, answers: list[msgspec.Raw]) -> None:
         try:
             clear_leftovers(self.path)
-            atomic.replace(self.path, msgspec.json.encode(stored))
+            atomic.replace(self.path, msgspec.json.encode(_Stored(answers=answers)))
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
 
@@ -121,11 +138,30 @@ def _signed(answer: ToolAnswer, own: bytes) -> ToolAnswer:
     return msgspec.structs.replace(named, mac=signing_key.sign(own, _proof(named)))
 
 
-def _decoded(raw: msgspec.Raw) -> ToolAnswer | None:
+def _members(raw: msgspec.Raw) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(raw, type=ToolAnswer)
+        return msgspec.json.decode(raw, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def _decoded(raw: msgspec.Raw) -> ToolAnswer | None:
+    """None for one that is not known to be an answer, and for trust that may be limited by what is not known of it."""
+    members = _members(raw)
+    known = {name: value for name, value in members.items() if name in ToolAnswer.__struct_fields__}
+    try:
+        answer = msgspec.convert(known, type=ToolAnswer)
+    except (msgspec.ValidationError, RecursionError):
         return None
+    return answer if len(known) == len(members) or answer.answer == "refuse" else None
+
+
+def _is_ours(own: bytes, answer: ToolAnswer | None, members: dict[str, Any]) -> bool:
+    """Whether all members are signed, also those that this version does not know."""
+    mac = str(members.get("mac", ""))
+    if answer and members.keys() <= set(ToolAnswer.__struct_fields__):
+        return signing_key.fits(own, _proof(answer), mac)
+    return signing_key.fits(own, PURPOSE + msgspec.json.encode({**members, "mac": ""}, order="sorted"), mac)
 
 
 def _proof(answer: ToolAnswer) -> bytes:
