@@ -20,6 +20,8 @@ STARTS = {
     "awk": ("awk", "awk", 'BEGIN {{ system("a{n}"); }}\n'),
     "gawk": ("gawk", "awk", 'BEGIN {{ print 1 | "b{n}"; }}\n'),
     "node": ("node -e", "javascript", 'require("child_process").execSync("a{n}");\n'),
+    "a version of node": ("node@22 -e", "javascript", 'require("child_process").execSync("a{n}");\n'),
+    "a version of perl": ("perl5.36 -e", "perl", 'system("a{n}");\n'),
     "perl": ("perl -e", "perl", 'system("a{n}");\n'),
     "ruby": ("ruby -e", "ruby", 'system("a{n}")\n'),
     "php": ("php -r", "php", 'system("a{n}");\n'),

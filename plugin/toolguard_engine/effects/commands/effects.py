@@ -44,7 +44,7 @@ from toolguard_engine.effects.commands import (
     interpreters,
     made_then_run,
 )
-from toolguard_engine.effects.commands.code_sources import plain_name
+from toolguard_engine.effects.commands.code_sources import is_left_unread, leave_unread, plain_name
 from toolguard_engine.effects.commands.file_walk import is_interpreter
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
@@ -257,6 +257,8 @@ def _acts(name: str) -> tuple[Act, ...]:
 def _of(program: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect]:
     if acts and (plain := _plain(program.name)) != program.name and "claw" not in program.name.lower():
         named = replace(program, name=plain)
+        if is_left_unread(program):
+            leave_unread(named)
         yield from (replace(effect, program=program) for act in acts for effect in act(named, where))
     else:
         for act in acts:
