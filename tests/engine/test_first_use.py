@@ -12,11 +12,11 @@ import pytest
 
 from engine_talk import Talk
 from toolguard_engine.approvals import tool_answer
-from toolguard_engine.approvals.ledger import Decision
+from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.tool_answer import ToolAnswer, ToolAnswers
 from toolguard_engine.layers import seen_tools
 from toolguard_engine.layers.seen_tools import SeenTools
-from toolguard_engine.model.call import Call
+from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.model.tool_use import ToolUse
 from toolguard_engine.server.tool_trust import ToolTrust
 from toolguard_engine.stores import open as stores
@@ -281,6 +281,39 @@ def test_with_signers_an_answer_without_a_signature_does_not_count(tmp_path: Pat
     assert trust.standing(ToolUse(ACTS)) == "new"
     store.put(ToolAnswer("refuse", tool="x"), lambda _: None)
     assert trust.standing(ToolUse("x")) == "refused"
+
+
+HELD = HeldCall("1a2b3c4d", "b", ACTS, "main", "s", "r", "tool.first-use", "new", "shown", 1.0, 2.0, by="ann", where="cli")
+
+
+class Hurried(ToolAnswerFile):
+    """Between what is read and what is written, somebody refuses the tool in another process."""
+
+    def known(self) -> tuple[ToolAnswer, ...]:
+        known = super().known()
+        self.refuse()
+        return known
+
+    def add(self, *args: Any) -> ToolAnswer | None:
+        self.refuse()
+        return super().add(*args)
+
+    def refuse(self) -> None:
+        ToolAnswerFile(self.path.parents[1]).put(ToolAnswer("refuse", tool=ACTS, agent="main"), lambda _: None)
+
+
+@pytest.mark.parametrize("change", ["bind", "follow"])
+def test_a_refusal_meanwhile_is_not_overwritten(tmp_path: Path, change: str) -> None:
+    (tmp_path / "toolguard").mkdir()
+    store, use = Hurried(tmp_path), ToolUse(ACTS, "shop", "main", "w", "s")
+    trust = ToolTrust(store, stores.audit_log(tmp_path), lambda: 1.0)
+    if change == "bind":
+        stores.tool_answers(tmp_path).put(ToolAnswer("trust", tool=ACTS, agent="main"), lambda _: None)
+        trust.bind(use)
+    else:
+        trust.follow(Verdict("allow", "approval.consumed"), HELD, use)
+    assert stores.tool_answers(tmp_path).known()[-1].answer == "refuse"
+    assert trust.standing(use) == "refused"
 
 
 USES = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import structs
 
@@ -95,14 +96,26 @@ class ToolTrust:
             tool_answer.trusting(shown), created=float(int(now)), by=entry.by, where=entry.where, nonce=entry.nonce
         )
         if self._allows is None:
-            self._store.put(answer, lambda put: self._audit.append([line(put, "grant", now)]))
+            self._store.add(
+                partial(_unless_decided, shown, answer), lambda put: self._audit.append([line(put, "grant", now)])
+            )
         else:
             self._unsigned = [*self._unsigned[-MAX_ASKED:], answer]
 
     def bind(self, use: ToolUse) -> None:
         """The tool has been described for the first time since it is trusted. Raises `StoreError`."""
-        if answer := ToolAnswers(self._store.known()).unbound(use):
-            self._store.put(tool_answer.bound(answer, use), lambda _: None)
+        self._store.add(partial(_bound, use), lambda _: None)
+
+
+def _unless_decided(use: ToolUse, answer: ToolAnswer, known: tuple[ToolAnswer, ...]) -> ToolAnswer | None:
+    """The answer, unless somebody has refused or trusted the tool meanwhile."""
+    return answer if ToolAnswers(known).standing(use) in ("new", "changed") else None
+
+
+def _bound(use: ToolUse, known: tuple[ToolAnswer, ...]) -> ToolAnswer | None:
+    """The trust that does not say yet what the tool is, with that; None where there is none."""
+    answer = ToolAnswers(known).unbound(use)
+    return tool_answer.bound(answer, use) if answer and answer.answer == "trust" else None
 
 
 def line(answer: ToolAnswer, event: str, now: float, why: str = "") -> audit_log.AuditEvent:

@@ -113,8 +113,7 @@ class HeldCallStore(Protocol):
         """See `Ledger.settle`."""
 
     def is_decided(self, nonce: str, now: float) -> bool:
-        """Whether the call held under this nonce waits no more: asking again brings news. False where it cannot be known.
-        Called in the loop."""
+        """Whether the call held under this nonce waits no more; False where that is not known. Called in the loop."""
 
     def entries(self) -> list[HeldCall]:
         """All trusted entries, the oldest first. Others are removed and reported to the audit log."""
@@ -188,6 +187,8 @@ class ToolAnswerStore(Protocol):
 
     def put(self, answer: ToolAnswer, log: Callable[[ToolAnswer], None]) -> ToolAnswer:
         """Signs and stores an answer in place of an earlier one about the same; returns it with its id."""
+
+    def add(self, make: Callable[..., ToolAnswer | None], log: Callable[[ToolAnswer], None]) -> ToolAnswer | None: ...
 
     def begin(self, answers: Iterable[ToolAnswer], log: Callable[[ToolAnswer], None]) -> list[ToolAnswer]:
         """Stores these if nobody has been asked yet; returns what it has stored."""

@@ -69,6 +69,14 @@ class ToolAnswerFile:
         the change is stored. Of more than `MAX_KEPT` the oldest end. Raises `StoreError`."""
         return self._put([answer], log)[0]
 
+    def add(self, make: Callable[[tuple[ToolAnswer, ...]], ToolAnswer | None], log: Log) -> ToolAnswer | None:
+        """Does the same with what `make` makes of those that are known then, while nobody else changes them. Nothing is
+        stored where that is None. Raises `StoreError`."""
+        own = signing_key_file.load(self._state_dir)
+        with lock(self.path):
+            made = make(tuple(self._read()))
+            return self._store([made], log, own)[0] if made else None
+
     def begin(self, answers: Iterable[ToolAnswer], log: Log) -> list[ToolAnswer]:
         """Stores these where there is no file yet; nothing happens where there is one. Raises `StoreError`."""
         return self._put(list(answers), log, only_new=True)
@@ -89,14 +97,16 @@ class ToolAnswerFile:
     def _put(self, answers: list[ToolAnswer], log: Log, *, only_new: bool = False) -> list[ToolAnswer]:
         own = signing_key_file.load(self._state_dir)
         with lock(self.path):
-            if only_new and self.exists():
-                return []
-            subjects = {tool_answer.subject(answer) for answer in answers}
-            kept = [raw for raw, answer in self._entries() if not answer or tool_answer.subject(answer) not in subjects]
-            signed = [_signed(answer, own) for answer in answers]
-            for each in signed:
-                log(each)
-            self._write([*kept, *(msgspec.Raw(msgspec.json.encode(answer)) for answer in signed)][-MAX_KEPT:])
+            return [] if only_new and self.exists() else self._store(answers, log, own)
+
+    def _store(self, answers: list[ToolAnswer], log: Log, own: bytes) -> list[ToolAnswer]:
+        """Call it under the lock."""
+        subjects = {tool_answer.subject(answer) for answer in answers}
+        kept = [raw for raw, answer in self._entries() if not answer or tool_answer.subject(answer) not in subjects]
+        signed = [_signed(answer, own) for answer in answers]
+        for each in signed:
+            log(each)
+        self._write([*kept, *(msgspec.Raw(msgspec.json.encode(answer)) for answer in signed)][-MAX_KEPT:])
         return signed
 
     def _read(self) -> list[ToolAnswer]:
