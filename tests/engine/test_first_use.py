@@ -189,6 +189,36 @@ def test_what_a_list_shows_does_not_change_what_is_known_of_the_parameters(desk:
     assert desk.code() == "approval.pending"
 
 
+@pytest.mark.parametrize(("answers", "codes"), [
+    ({"shop": "trust"}, ["approval.pending", "allow"]),
+    ({"evil": "trust"}, ["approval.pending", "approval.pending"]),
+    ({"shop": "trust", "evil": "refuse"}, ["tool.refused", "allow"]),
+    ({"shop": "refuse", "evil": "trust"}, ["tool.refused", "tool.refused"]),
+])  # fmt: skip
+def test_the_name_of_another_server_is_no_trust(desk: Desk, answers: dict[str, Any], codes: list[str]) -> None:
+    for server, answer in answers.items():
+        put(desk.state, ToolAnswer(answer, server=server))
+    desk.talk.later(2)
+    desk.shows("a", id=f"openclaw:evil:{ACTS}")
+    desk.shows("a", tool="shop__void_basket")
+    assert [desk.code(), desk.code("shop__void_basket")] == codes
+
+
+def test_a_tool_whose_server_is_contested_can_be_allowed(desk: Desk) -> None:
+    desk.shows("a", id=f"openclaw:evil:{ACTS}")
+    desk.approve()
+    assert desk.code() == "allow"
+
+
+@pytest.mark.parametrize("server", ["my-shop.example", "My Shop.Example", "my_shop_example"])
+def test_other_signs_in_the_name_make_no_other_server(desk: Desk, server: str) -> None:
+    tool = "my_shop_example__fulfil"
+    put(desk.state, ToolAnswer("trust", server="my_shop_example"))
+    desk.talk.later(2)
+    desk.shows("a", tool=tool, id=f"mcp:{server}:{tool}")
+    assert desk.code(tool) == "allow"
+
+
 LONG = "pay_" + 200 * "x"
 
 

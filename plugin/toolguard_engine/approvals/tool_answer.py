@@ -84,6 +84,9 @@ class ToolAnswers:
 
     def standing(self, use: ToolUse) -> ToolStanding:
         about = self._about(use)
+        if use.other:  # whose it is, is contested: each of the two may refuse it, and neither speaks for it
+            refused = [answer for answer in (*about, *self._of_server(use, use.other)) if answer.answer == "refuse"]
+            about = refused or [answer for answer in about if answer.tool]
         if any(answer.answer == "refuse" for answer in about):
             return "refused"
         if any(not (answer.tool and _differs(answer, use)) for answer in about):
@@ -98,8 +101,13 @@ class ToolAnswers:
         )
 
     def _about(self, use: ToolUse) -> list[ToolAnswer]:
-        names = [(use.tool, "")] + [("", use.server)] * bool(use.server)
-        keys = [(*name, agent) for name in names for agent in dict.fromkeys((use.agent, ""))]
+        return [*self._named(use, (use.tool, "")), *self._of_server(use, use.server)]
+
+    def _of_server(self, use: ToolUse, server: str) -> list[ToolAnswer]:
+        return self._named(use, ("", server)) if server else []
+
+    def _named(self, use: ToolUse, name: tuple[str, str]) -> list[ToolAnswer]:
+        keys = [(*name, agent) for agent in dict.fromkeys((use.agent, ""))]
         return [self._by_subject[key] for key in keys if key in self._by_subject]
 
 

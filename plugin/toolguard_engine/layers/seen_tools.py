@@ -100,8 +100,11 @@ class SeenTools:
     def _use(self, name: str, agent: str) -> ToolUse:
         known = known_name(name)
         shown = self._shown.get((agent, known), _NOT_SHOWN)
-        server = known_name(server_of(name)) or shown.server
-        return ToolUse(known, server, agent, shown.words, shown.schema, shown.about, _only_reads(name, shown.reads))
+        named_server = known_name(server_of(name))
+        other = named_server if shown.server and _letters(shown.server) != _letters(named_server) else ""
+        server = shown.server if other else named_server or shown.server
+        reads = _only_reads(name, shown.reads)
+        return ToolUse(known, server, agent, shown.words, shown.schema, shown.about, reads, other)
 
     @contextmanager
     def vouched(self, use: ToolUse | None) -> Iterator[None]:
@@ -131,6 +134,11 @@ def is_own(name: str) -> bool:
 
 
 _OWN = DESCRIBED.union(*program_catalogue.load().tools.values())
+
+
+def _letters(server: str) -> str:
+    """What is left of the name of a server in the names of its tools, whatever stands there for its other signs."""
+    return "".join(sign for sign in server if sign.isalnum())
 
 
 def _only_reads(name: str, hint: bool | None) -> bool:  # noqa: FBT001 - as the annotation says it

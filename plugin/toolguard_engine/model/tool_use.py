@@ -6,7 +6,8 @@ import msgspec
 
 
 class ToolUse(msgspec.Struct, frozen=True):
-    """`tool`, `server`: in lower case; `words`, `schema`: digests of the tool's description and of what it takes, empty
+    """`tool`, `server`: in lower case; `other`: the server by the tool's name, where the gateway has shown another one as
+    `server`; `words`, `schema`: digests of the tool's description and of what it takes, empty
     where the gateway has not shown them; `about`: the beginning of the description; `reads`: it is known to only read."""
 
     tool: str
@@ -16,3 +17,4 @@ class ToolUse(msgspec.Struct, frozen=True):
     schema: str = ""
     about: str = ""
     reads: bool = False
+    other: str = ""
