@@ -154,6 +154,14 @@ def test_review_trusts_what_was_used_and_what_would_be_asked(places: Places) -> 
     assert texts(known_tools.review(places)) == ["there is nothing to decide"]
 
 
+def test_review_trusts_only_what_it_shows(places: Places) -> None:
+    number = known_tools.MOST_SHOWN + 3
+    many = [call for each in range(number) for call in (called(each, f"shop__ship_{each}"), came(each))]
+    transcript(places, *many)
+    trusted = [len(run(places, "review", "--yes")["data"]["trusted"]) for _ in range(2)]
+    assert trusted == [known_tools.MOST_SHOWN, 3]
+
+
 def test_a_long_name_is_stored_as_the_engine_looks_it_up(places: Places) -> None:
     tool = "evil__" + 300 * "x"
     assert run(places, "refuse", tool)["code"] == 0

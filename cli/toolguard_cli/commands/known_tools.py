@@ -134,8 +134,8 @@ def review(places: Places, *, yes: Yes = False, key: Key = "", as_json: bool = F
         unanswered = [*before, *answer_about_tools.unanswered(places)]
     if not unanswered:
         return Result(COMMAND, {"trusted": []}, (Line("info", "there is nothing to decide"),))
-    more = [f"and {len(unanswered) - MOST_SHOWN} more"] if len(unanswered) > MOST_SHOWN else []
-    lines = [*(printable.plain(tool_answer.named(answer)) for answer in unanswered[:MOST_SHOWN]), *more]
+    page, others = unanswered[:MOST_SHOWN], len(unanswered) - MOST_SHOWN
+    lines = [printable.plain(tool_answer.named(answer)) for answer in page]
     agreed = (yes and not caller.doubt) or (
         caller.confirm(lines)
         if caller.doubt
@@ -146,9 +146,12 @@ def review(places: Places, *, yes: Yes = False, key: Key = "", as_json: bool = F
         return Result(COMMAND, {"trusted": []}, (Line("info", text),), 1)
     with gateway_stores.user_errors():
         done = answer_about_tools.put(
-            places, [answer_about_tools.given(answer, "reviewed") for answer in unanswered], _signing(places, key)
+            places, [answer_about_tools.given(answer, "reviewed") for answer in page], _signing(places, key)
         )
-    return Result(COMMAND, {"trusted": [_public(answer) for answer in done]}, (Line("ok", f"{len(done)} are trusted"),))
+    more = [Line("next", f"toolguard tools review shows what else is in use: {others} more")] if others > 0 else []
+    return Result(
+        COMMAND, {"trusted": [_public(answer) for answer in done]}, (Line("ok", f"{len(done)} are trusted"), *more)
+    )
 
 
 def _answered(
