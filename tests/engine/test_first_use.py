@@ -395,7 +395,7 @@ def put_in(store: ToolAnswerFile) -> None:
 @pytest.mark.parametrize("text", ["[", '{"v": 2}'])
 @pytest.mark.parametrize("first_use", ["ask", "allow"])
 def test_answers_that_cannot_be_read(start: Callable[[], Talk], state: Path, text: str, first_use: str) -> None:
-    desk = Desk(start, state, tools={"firstUse": first_use})
+    desk = Desk(start, state, toolTrust={"firstUse": first_use})
     put(state, ToolAnswer("refuse", server="evil"))
     put(state, ToolAnswer("trust", tool=ACTS))
     desk.talk.later(2)
