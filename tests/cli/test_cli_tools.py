@@ -14,6 +14,7 @@ from toolguard_cli.policy import used_tools
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.tool_answer import USED_BEFORE, ToolAnswer, ToolAnswers
+from toolguard_engine.config.settings import parse
 from toolguard_engine.layers.seen_tools import SeenTools
 from toolguard_engine.model.call import Call
 from toolguard_engine.stores import open as stores
@@ -127,6 +128,17 @@ def test_an_installation_takes_what_was_used_for_known(places: Places) -> None:
     transcript(places, called(1, "shop__new"), came(1), name="s2")
     assert answer_about_tools.begin(places) == []
     assert len(answers(places)) == 2
+
+
+def test_with_signers_an_installation_says_that_answers_are_to_be_signed(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used(places)
+    signed = parse({"approval": {"signers": "/etc/signers"}})
+    monkeypatch.setattr(answer_about_tools.gateway_stores, "settings", lambda _: signed)
+    (line,) = answer_about_tools.begin(places)
+    assert "will not be asked" not in line.text
+    assert "run toolguard tools review to sign them" in line.text
 
 
 def test_an_installation_without_transcripts_begins_with_none(places: Places) -> None:

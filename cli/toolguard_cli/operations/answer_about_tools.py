@@ -72,11 +72,16 @@ def begin(places: Places) -> list[Line]:
             msgspec.structs.replace(answer, where=tool_answer.USED_BEFORE, created=now, reason="it was in use before")
             for answer in unanswered(places)
         ]
-        done = store.begin(before, lambda _: None)
+        done, config = store.begin(before, lambda _: None), gateway_stores.settings(places)
     except (StoreError, UserError, OSError) as error:
         return [Line("warn", printable.plain(f"what agents used so far is not known, and will be asked about: {error}"))]
     if not done:
         return []
     tools = len({answer.tool for answer in done})
-    text = f"{tools} tool{'' if tools == 1 else 's'} of servers and plugins that agents used before will not be asked about"
+    text = f"{tools} tool{'' if tools == 1 else 's'} of servers and plugins that agents used before"
+    if config.approval.is_signed or config.fleet.enabled:
+        return [
+            Line("next", f"{text} will be asked about until a signer trusts them: run toolguard tools review to sign them")
+        ]
+    text = f"{text} will not be asked about"
     return [Line("info", f"{text}; toolguard tools review lists them")]
