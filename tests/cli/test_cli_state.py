@@ -19,7 +19,7 @@ from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.effects.facts import protected_paths
 from toolguard_engine.model.call import Host
-from toolguard_engine.stores import atomic, audit_log, durability
+from toolguard_engine.stores import atomic, audit_log, durability, state_files
 from toolguard_engine.stores import open as stores
 
 NOW = 1_000_000.0
@@ -170,6 +170,17 @@ def test_a_state_with_another_key_is_kept_aside(places: Places, tmp_path: Path) 
     assert (kept / "nonces.json").exists()
     assert not stores.held_calls(there.state_dir).entries()
     assert not stores.audit_log(there.state_dir).verify().error
+
+
+def test_a_tool_that_was_refused_since_stays_refused(places: Places, tmp_path: Path) -> None:
+    lived(places.state_dir)
+    answers = places.own / state_files.TOOL_ANSWERS
+    answers.write_text('{"v":1}')
+    file = exported(places, tmp_path)
+    answers.write_text('{"v":1,"answers":[]}')
+    (places.own / "policy.toml").write_text("")
+    state_import.run(places, file, yes=True)
+    assert answers.read_text() == '{"v":1,"answers":[]}'
 
 
 def test_a_kill_switch_that_is_on_stays_on(places: Places, tmp_path: Path) -> None:

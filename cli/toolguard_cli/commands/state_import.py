@@ -90,7 +90,7 @@ def _texts(archive: Archive, planned: ImportPlan) -> list[str]:
         texts.append("calls that wait, their approvals and answers for sessions end; budgets are those of then")
         texts.append("in a fleet, run `toolguard fleet join` afterwards")
     else:
-        texts.append("stays as it is now: the audit log, budgets, expired grants and the kill switch")
+        texts.append("stays as it is now: the audit log, budgets, expired grants, answers about tools and the kill switch")
     return texts
 
 

@@ -49,7 +49,7 @@ FILES = (
     DurableFile(names.GRANT_SIGNATURES, "always", NOTHING, "grants that were signed since do not count", "decided"),
     DurableFile(names.GRANT_MEANINGS, "always", NOTHING, "grants that were given since do not count", "decided"),
     DurableFile(names.SESSION_GRANTS, "always", NOTHING, "answers for sessions of then, until they end"),
-    DurableFile(names.TOOL_ANSWERS, "always", NOTHING, "answers about tools of then", "decided"),
+    DurableFile(names.TOOL_ANSWERS, "always", NOTHING, "answers about tools of then", "happened"),
     DurableFile(names.LAST_GOOD, "always", NOTHING, CACHE),
     DurableFile(names.KILL_SWITCH, "always", NOTHING, "a kill switch of then", "happened"),
     DurableFile(
