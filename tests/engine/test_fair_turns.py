@@ -10,7 +10,7 @@ import pytest
 
 from engine_talk import Talk
 from tables import each_row
-from toolguard_engine.server.fair_turns import MAX_WAITING, MOST_DEBT, MOST_WAIT, QUIET, SHARE, FairTurns
+from toolguard_engine.server.fair_turns import CREDIT, MAX_WAITING, MOST_DEBT, MOST_WAIT, QUIET, SHARE, FairTurns
 from toolguard_engine.wire import messages
 
 PLACE = {"agent": "a", "session": "busy", "run": "r"}
@@ -118,11 +118,28 @@ def test_everyday_calls_are_not_counted() -> None:
 
 def test_who_used_little_waits_little() -> None:
     turns = FairTurns()
-    turns.used(call(1), 0.02, 0.0)
+    turns.used(call(1), CREDIT + 0.02, 0.0)
     assert turns.postpones(call(2), 0.0)
     assert turns.next == pytest.approx(0.02 / SHARE)
     assert turns.take(turns.next) == call(2)
-    assert not turns.postpones(call(3), 0.02 / SHARE)
+    assert not turns.postpones(call(3), 0.02 / SHARE + 1e-6)
+
+
+def test_a_call_that_is_a_little_slower_now_and_then_waits_for_nothing() -> None:
+    turns = FairTurns()
+    for second in range(100):
+        turns.used(call(second), 0.9 * SHARE, float(second))
+        assert not turns.postpones(call(second), float(second))
+
+
+def test_one_slow_call_after_the_other_uses_up_the_credit() -> None:
+    turns = FairTurns()
+    waits = []
+    for third in range(6):
+        turns.used(call(third), 0.03, third / 3)
+        waits.append(turns.postpones(call(third), third / 3))
+    assert waits[0] is False
+    assert waits[-1] is True
 
 
 def test_nobody_has_to_wait_for_ever() -> None:

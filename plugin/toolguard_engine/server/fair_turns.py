@@ -1,8 +1,8 @@
 """Whose call is judged next: a session that has just used much processor time waits longer than others.
 
 Only calls wait, and what is noted of their session behind them: for other questions the gateway stands still, and with it
-every session. A call waits until its session has had no more than its share, or nobody else asks anything, and never longer
-than `MOST_WAIT`. What it is judged as does not depend on this: that is counted in steps (`model/work_allowance`).
+every session. A call waits until its session has had no more than its share and credit, or nobody else asks, and never
+longer than `MOST_WAIT`. What it is judged as does not depend on this: that is counted in steps (`model/work_allowance`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ SHARE = 0.05
 
 FREE_SECONDS = 0.01
 """Of processor time: a message that takes less is not counted. Nearly all take a tenth of that."""
+
+CREDIT = 0.05
+"""Seconds of processor time that a session may use at once before it waits: one call that is a little slower than usual
+delays nobody's work."""
 
 MOST_WAIT = 3.0
 """Seconds. After five without an answer the gateway part asks itself whether the engine works."""
@@ -44,7 +48,7 @@ class FairTurns:
 
     def __init__(self) -> None:
         self._free_at: OrderedDict[_Who, float] = OrderedDict()
-        """When what a session has used is no more than its share."""
+        """When what a session has used is no more than its share and its credit."""
         self._waiting: deque[_Waiting] = deque()
 
     @property
@@ -57,7 +61,8 @@ class FairTurns:
         if seconds < FREE_SECONDS or not isinstance(message, messages.Place) or not message.session:
             return
         who = message.agent, message.session
-        free_at = max(now, self._free_at.pop(who, now)) + seconds / SHARE
+        full = now - CREDIT / SHARE
+        free_at = max(full, self._free_at.pop(who, full)) + seconds / SHARE
         self._free_at[who] = min(free_at, now + MOST_DEBT)
         if len(self._free_at) > MAX_SESSIONS:
             self._free_at.popitem(last=False)
@@ -70,7 +75,7 @@ class FairTurns:
         if isinstance(message, messages.Judge):
             who = message.agent, message.session
             free_at = self._free_at.get(who, now)
-            if free_at <= now:
+            if free_at <= now - CREDIT / SHARE:
                 self._free_at.pop(who, None)
             if free_at > now or before is not None:
                 self._waiting.append(_Waiting(message, min(free_at, now + MOST_WAIT)))
