@@ -200,6 +200,7 @@ def test_every_step_of_an_import_can_be_the_last(places: Places, tmp_path: Path,
         there = elsewhere(tmp_path / str(step))
         lived(there.state_dir)
         (there.own / "policy.toml").unlink()
+        old = (there.own / "audit.jsonl").read_bytes()
         left = [step]
 
         def dying(path: Path, data: bytes, left: list[int] = left) -> None:
@@ -212,7 +213,9 @@ def test_every_step_of_an_import_can_be_the_last(places: Places, tmp_path: Path,
         with pytest.raises(OSError, match="Input/output"):
             import_state.perform(there.state_dir, import_state.plan(there.state_dir, archive), NOW)
         monkeypatch.setattr(import_state.atomic, "replace", replace)
-        import_state.perform(there.state_dir, import_state.plan(there.state_dir, archive), NOW + 1)
+        kept = import_state.perform(there.state_dir, import_state.plan(there.state_dir, archive), NOW)
+        assert kept is not None
+        assert (kept / "audit.jsonl").read_bytes() == old, "of two attempts in one second, what the first one found"
         assert not stores.audit_log(there.state_dir).verify().error
         assert (there.own / "key").read_bytes() == archive.contents["key"]
 

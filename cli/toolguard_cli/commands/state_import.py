@@ -68,7 +68,7 @@ def _imported(places: Places, file: Path, planned: ImportPlan, data: dict[str, A
     try:
         kept = import_state.perform(places.state_dir, planned, time.time())
     except OSError as error:
-        raise UserError(f"the import is not complete: {error}", "mend this, then import again") from error
+        raise UserError(f"the import is not complete: {error}", "fix the cause, then import again") from error
     line = gateway_stores.event("state", code="state.imported", reason=f"{len(planned.written)} files from {file}")
     lines = [Line("ok", f"{len(planned.written)} files imported")]
     lines += [Line("info", f"what was there before is in {kept}")] if kept else []

@@ -60,12 +60,9 @@ def perform(state_dir: Path, planned: ImportPlan, now: float) -> Path | None:
     own = atomic.own_folder(state_dir)
     atomic.make_folder(own)
     kept = state_archive.folder(state_dir) / f"{REPLACED}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}"
-    if planned.put_aside:
-        atomic.make_folder(kept.parent)
-        atomic.make_folder(kept)
     for name in planned.put_aside:
-        (kept / name).write_bytes((own / name).read_bytes())
-        (kept / name).chmod(0o600)
+        # It is on the disk before it is replaced.
+        atomic.create(kept / name, atomic.read_bounded(own / name, state_archive.MAX_BYTES))
         if name not in planned.written:
             (own / name).unlink()
     for name in sorted(planned.written, key=lambda name: name == state_files.KEY):

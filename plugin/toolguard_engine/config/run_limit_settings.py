@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-MostOrOff = Annotated[int, Meta(ge=0, le=100_000)]
+MOST = 100_000
+MostOrOff = Annotated[int, Meta(ge=0, le=MOST)]
 """0: no limit."""
 
 

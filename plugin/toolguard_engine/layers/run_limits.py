@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, structs
 
-from toolguard_engine.config.run_limit_settings import RunLimits
+from toolguard_engine.config.run_limit_settings import MOST, RunLimits
 from toolguard_engine.config.settings import Config
 from toolguard_engine.config.spending_limits import WARN_SHARE
 from toolguard_engine.layers.layer_input import LayerInput
@@ -45,7 +45,7 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
         return None
     for unit, used, most in _uses(run.counters.get(RunUse), given.call, limits):
         if used >= most:
-            why = limit_texts.run_reached(unit, most, _setting(given, unit))
+            why = limit_texts.run_reached(unit, most, _setting(given, unit), min(2 * most, MOST))
             text = limit_texts.blocked(given.config.approval.prefix, why)
             return judgement.wrap(Verdict("block", CODE, text, why), ends=True, free=True)
     return None

@@ -14,9 +14,6 @@ NAMED = "toolguard limits"
 
 UNTIL = {"session": "midnight UTC", "day": "midnight UTC", "month": "the end of the month (UTC)"}
 
-MOST_OF_A_RUN = 100_000
-"""What a limit of a run can be set to."""
-
 RUN_UNITS = {"calls": "tool calls", "requests": "requests to the model", "minutes": "minutes"}
 
 
@@ -35,9 +32,8 @@ def near(words: str, used: str, command: str) -> str:
     )
 
 
-def run_reached(unit: str, most: int, setting: str) -> str:
-    """`unit`: `calls`, `requests` or `minutes`; `setting`: the name of the limit."""
-    more = min(2 * most, MOST_OF_A_RUN)
+def run_reached(unit: str, most: int, setting: str, more: int) -> str:
+    """`unit`: `calls`, `requests` or `minutes`; `setting`: the name of the limit; `more`: what it could be raised to."""
     raising = shlex.join(["toolguard", "config", "set", setting, str(more)])
     return (
         f"This run has reached its limit of {most:,} {RUN_UNITS[unit]}, and ends. The next message begins another run. "
