@@ -317,14 +317,14 @@ PREPOSITIONS = re.compile(
 )
 
 
-def test_docstrings_of_public_names_say_what_they_are_about() -> None:
+def test_docstrings_say_what_they_are_about() -> None:
     """One that begins with a preposition is understood only with the name before it: "Of one that is not on disk"."""
     fragments = [
         f"{package}.{'.'.join(parts)}.{node.name}: {text.splitlines()[0]}"
         for package in PACKAGES
         for parts, tree in modules(package)
         for node in nodes(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         if (text := ast.get_docstring(node)) and PREPOSITIONS.match(text)
     ]
     assert fragments == []

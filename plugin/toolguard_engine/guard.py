@@ -216,7 +216,7 @@ class Guard:
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:
-        """Without what happened before in the run, and without what is spent."""
+        """The input of the layers without what happened before in the run and what is spent."""
         return LayerInput(
             reading, self._book, self.contexts, processes, is_typed=is_typed, judge_command=self._judge_typed,
         )  # fmt: skip

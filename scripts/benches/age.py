@@ -215,7 +215,7 @@ def _spent(work: Callable[[], object]) -> float:
 
 
 def _ratio(pairs: list[tuple[float, float]]) -> float:
-    """Of the second to the first, where the machine is the same for both: the median."""
+    """The median ratio of the second to the first; both ran on the same machine in turns."""
     return median(second / first for first, second in pairs)
 
 
@@ -236,7 +236,7 @@ def _saved(state: Path) -> dict[int, int]:
 
 
 def _memory() -> float:
-    """Of this process, in MB."""
+    """This process's memory in MB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 

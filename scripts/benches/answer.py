@@ -109,7 +109,7 @@ def answers(trees: list[Path], corpus: Path, rounds: int) -> list[Figure]:
 def in_turns(
     workers: list[subprocess.Popen[str]], params: list[dict[str, Any]], rounds: int
 ) -> list[list[tuple[float, float]]]:
-    """For each checkout the microseconds of every question; each question is a new one, in a run that ends."""
+    """The microseconds of every question, for each checkout; each question is a new one, in a run that ends."""
     found: list[list[tuple[float, float]]] = [[] for _ in workers]
     questions = [
         {"id": 1, "type": "judge", "tool": "exec", "params": each, "run": f"r{at // 20}", "call": f"c{at}", **PLACE}
@@ -127,7 +127,7 @@ def in_turns(
 
 
 def pipes(trees: list[Path], rounds: int) -> list[Figure]:
-    """From an event of the gateway to the verdict, beside a bare pipe and an HTTP service: hot, and after a pause."""
+    """The time from a gateway's event to the verdict, hot and after a pause, beside a bare pipe and an HTTP service."""
     with tempfile.TemporaryDirectory(prefix="toolguard-bench-") as state:
         script = [str(downloads.node(print)), str(HERE / "answer.mjs"), sys.executable, state, str(rounds), *map(str, trees)]
         done = subprocess.run(script, check=True, capture_output=True, text=True)

@@ -180,7 +180,7 @@ class Talk:
         return numbers
 
     def waits(self, messages: list[dict[str, object]], sessions: int) -> float:
-        """For how many seconds of the engine's time so many sessions wait whose questions come right behind these messages,
+        """The seconds of the engine's time for which so many sessions wait whose questions come right behind these messages,
         which are without place and number."""
         begun, unanswered = self._worked(), set[int]()
         for message in messages:

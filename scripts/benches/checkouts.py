@@ -136,7 +136,7 @@ def _node(name: str, at: Path) -> None:
 
 
 def _rust(at: Path) -> None:
-    """As `cargo new --lib`, with modules, tests, an example and a build script."""
+    """What `cargo new --lib` makes, with modules, tests, an example and a build script."""
     for name in ("src", "tests", "benches"):
         (at / name).mkdir()
     (at / "Cargo.toml").write_text('[package]\nname = "sums"\nversion = "0.1.0"\nedition = "2021"\nbuild = "build.rs"\n')

@@ -76,6 +76,6 @@ def _round(stage: Stage) -> float:
 
 
 def _spent(pid: int) -> float:
-    """Of the process itself, not of what it has started."""
+    """The time that the process itself has spent, without what it has started."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_MS

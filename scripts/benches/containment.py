@@ -66,7 +66,7 @@ _COSMETIC = (
 
 
 class Outcome(NamedTuple):
-    """Of one run: exit codes and output of its calls, and the files of the home folder."""
+    """What one run gave: exit codes and output of its calls, and the files of the home folder."""
 
     seen: dict[str, Any]
     is_outside: bool

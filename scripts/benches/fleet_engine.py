@@ -33,7 +33,7 @@ PATIENCE = 60.0
 
 
 def measure(server: TemporaryPostgres, seconds: float, kills: int) -> Iterator[Figure]:
-    """On a database of its own of this server, which is frozen for so many seconds."""
+    """Measure on a database of its own of this server, which is frozen for so many seconds."""
     with psycopg.connect(server.dsn(), autocommit=True) as owner:
         owner.execute(f"CREATE DATABASE {DATABASE}")
     with ExitStack() as kept:

@@ -22,7 +22,7 @@ SYNC_SECONDS = 3.0
 
 
 def measure(server: TemporaryPostgres, holds: int) -> Iterator[Figure]:
-    """On a database of its own of this server."""
+    """Measure on a database of its own of this server."""
     synced = fdatasync(server.data).value / 1000
     with psycopg.connect(server.dsn(), autocommit=True) as owner:
         owner.execute("CREATE DATABASE bench_holds")

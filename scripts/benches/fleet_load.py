@@ -195,7 +195,7 @@ def _sample(
     bouncer: TemporaryPgbouncer,
     settings: LoadSettings,
 ) -> None:
-    """Until all workers have ended."""
+    """Sample until all workers have ended."""
     limit = time.monotonic() + settings.seconds * 3 + 300
     result.load.append(os.getloadavg()[0])
     while any(worker.poll() is None for worker in workers):
@@ -242,7 +242,7 @@ def _state(
 
 
 def _size(owner: psycopg.Connection[Any], table: str) -> int:
-    """With indexes, of all partitions."""
+    """The size of all partitions with their indexes."""
     statement = """SELECT coalesce(sum(pg_total_relation_size(relid)), 0)::bigint FROM pg_partition_tree(%s::regclass)"""
     row = owner.execute(statement, (f"fleet.{table}",)).fetchone()
     plain = owner.execute("SELECT pg_total_relation_size(%s::regclass)", (f"fleet.{table}",)).fetchone()

@@ -120,7 +120,7 @@ def _write_metrics(state_dir: Path, rows: int) -> None:
 
 
 def _bytes_of(owner: psycopg.Connection[Any], table: str) -> float:
-    """Of today's partition with its indexes; the others are empty."""
+    """The size of today's partition with its indexes; the others are empty."""
     statement = "SELECT max(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE inhparent = %s::regclass"
     row = owner.execute(statement, (f"fleet.{table}",)).fetchone()
     return float(row[0]) if row else 0.0

@@ -87,7 +87,7 @@ def _runs(text: str) -> list[Message]:
 
 
 def _script(text: str) -> str:
-    """As a file of its kind has it."""
+    """The text as a file of its kind has it."""
     match _name(text):
         case "package.json":
             return json.dumps({"scripts": {"test": text, **{f"s{n}": line for n, line in enumerate(text.split("\n"))}}})

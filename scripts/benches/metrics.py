@@ -258,7 +258,7 @@ def _old_event(number: int) -> tuple[object, ...]:
 
 
 def cleaned(path: Path, now: int) -> list[Figure]:
-    """As of ten days later, so that a third of the calls are too old."""
+    """Clean up as ten days later, so that a third of the calls are too old."""
     with closing(connect(path)) as connection:
         removed, pieces, before = 0, [], time.perf_counter()
         for count in retention.clean(connection, Retention(), now + DAYS // 3 * DAY_MS):

@@ -30,7 +30,7 @@ def timed(judge: Callable[[str], Any], stopped: Callable[[Any], bool]) -> Judge:
 
 
 def toolguard() -> Judge:
-    """Through its session, as the gateway asks it. The result of each call is handed in as well, and not measured."""
+    """Ask through its session, as the gateway does. The result of each call is handed in as well, and not measured."""
     from answer_worker import HELLO, parts  # noqa: PLC0415 - not in the other environments
     from reference_worker import done, result_of, warm_up  # noqa: PLC0415 - as above
 

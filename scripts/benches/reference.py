@@ -165,7 +165,7 @@ def _in_turns(
 
 
 def starts(trees: tuple[Path, Path], folder: Path, rounds: int) -> Iterator[Figure]:
-    """Until the engine has answered its introduction, and the memory that it has then."""
+    """The time until the engine has answered its introduction, and the memory that it has then."""
     found = [[_start(tree, folder / f"start-{at}") for at, tree in enumerate(trees)] for _ in range(rounds)]
     ours, theirs = (median(pair[at][0] for pair in found) for at in range(2))
     yield Figure(f"engine ready, beside {COMMIT[:7]}", ours / theirs, "x", f"{ours:.0f} and {theirs:.0f} ms", 1.1)

@@ -215,7 +215,7 @@ class SimulatedGateway:
 
 
 def _poisson(mean: float) -> int:
-    """By the times between events."""
+    """Draw a Poisson number by the times between events."""
     count, at = 0, random.expovariate(1.0)
     while at < mean:
         count, at = count + 1, at + random.expovariate(1.0)

@@ -108,7 +108,7 @@ class Driven:
             self._take(self._read())
 
     def wait(self) -> None:
-        """Until the held call is answered."""
+        """Wait until the held call is answered."""
         while self.waits:
             self._take(self._read())
 

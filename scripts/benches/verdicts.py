@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def pipe(rounds: int) -> list[Figure]:
-    """From an event to the verdict, and what the engine process costs."""
+    """The time from an event to the verdict, and what the engine process costs."""
     with tempfile.TemporaryDirectory(prefix="toolguard-bench-") as state:
         script = [str(downloads.node(print)), str(HERE / "pipe.mjs"), sys.executable, state, str(rounds)]
         done = json.loads(subprocess.run(script, check=True, capture_output=True, text=True).stdout)
@@ -131,7 +131,7 @@ def _said_yes(store: HeldCallStore, state: Path, number: int) -> float:
 
 
 def edits() -> list[Figure]:
-    """Of an `openclaw.json` of 2,000 lines; each time on a text that nobody has read before."""
+    """The time to judge edits of an `openclaw.json` of 2,000 lines, each on a text not read before."""
     sections = 2_000 // SECTION.count("\n")
     text = "{\n" + "".join(SECTION.format(n=n) for n in range(sections)) + "}\n"
     place = [f"agent-{sections // 2}", "nested"]
@@ -179,7 +179,7 @@ def embedded_exit() -> list[Figure]:
 
 
 def waking() -> list[Figure]:
-    """From `toolguard approve` in a terminal to the idle agent's next request, beside an ordinary turn."""
+    """The time from `toolguard approve` in a terminal to the idle agent's next request, beside an ordinary turn."""
     real = downloads.ensure(progress=print)
     call = scripted_model.call("exec", {"command": "shutdown --help; rm -r nothing-there"})
     woken, usual = [], []

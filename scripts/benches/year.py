@@ -189,7 +189,7 @@ def _lines(number: int, length: int) -> Iterator[Line]:
 
 
 def _call(number: int) -> tuple[str, Line, str]:
-    """Of a thousand calls: some held, blocked, malformed, failing, some in the background, most of them ordinary."""
+    """One of a thousand calls: some held, blocked, malformed, failing or in the background, most ordinary."""
     match number % 1_000:
         case 17:
             return "exec", {"command": f"rm -rf /srv/data-{number}"}, "held"
@@ -242,7 +242,7 @@ def _start(state: Path) -> float:
 
 
 def _memory() -> float:
-    """Of this process, in MB."""
+    """This process's memory in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 

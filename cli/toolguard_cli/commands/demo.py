@@ -89,7 +89,7 @@ def _own_or_downloaded(release: str, progress: Progress) -> tuple[downloads.Open
 
 
 def _wait_for_engine(home: Home) -> None:
-    """On a busy machine the engine may start later than the gateway, and would not see the first calls."""
+    """Wait for the engine: on a busy machine it may start later than the gateway, and would miss the first calls."""
     stage.soon(lambda: next(iter(stores.engines(home.state_dir).running()), None), ENGINE_SECONDS)
 
 

@@ -136,7 +136,10 @@ def deny(session: PersonSession, call: ShownCall, why: str) -> tuple[FleetCall, 
 
 
 def _signed(body: bytes, key: str, allowed: Path) -> str:
-    """By the first key that works. Without a list of signers here, the key must be named or be one of the usual files."""
+    """Sign with the first key that works.
+
+    Without a list of signers here, the key must be named or be one of the usual files.
+    """
     if not key and not allowed.exists():
         usual = (Path("~/.ssh").expanduser() / name for name in ssh_signing.FILES)
         key = next((str(path) for path in usual if path.exists()), "")

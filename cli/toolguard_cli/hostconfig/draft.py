@@ -117,7 +117,7 @@ _TEXT = re.compile(r"""("(?>(?:[^"\\]|\\.)*)"|'(?>(?:[^'\\]|\\.)*)')(\s*+:)?""")
 
 
 def _without_commas(hunk: list[str]) -> list[str]:
-    """Without lines that only got or lost the comma at their end, because an item after them was added or removed."""
+    """Leave out lines that only got or lost the comma at their end, because an item after them was added or removed."""
     pairs = {(old, new) for old in hunk if old[0] == "-" for new in hunk if new[0] == "+"}
     same = {line for old, new in pairs if old[1:].rstrip(",") == new[1:].rstrip(",") for line in (old, new)}
     return [line for line in hunk if line not in same]

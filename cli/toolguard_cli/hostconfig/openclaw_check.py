@@ -197,7 +197,7 @@ def _findings(tree: ConfigTree, level: Level, issue: _Issue, hide: str) -> Itera
 
 
 def _attributed(level: Level, message: str) -> str:
-    """For an old form that it migrates while reading, OpenClaw's text sounds as if the file had been changed."""
+    """Say what OpenClaw did not: it migrates an old form while reading, and sounds as if it had changed the file."""
     if level == "warn" and message.startswith(_AS_IF_DONE):
         return f"OpenClaw converts an old form on reading: {message.rstrip('.')}; the file was not changed"
     return f"OpenClaw says: {message}"

@@ -113,7 +113,7 @@ def _perform(plan: _Plan) -> list[Path]:
 
 
 def _take_back(plan: _Plan, *, had_copy: bool) -> None:
-    """As much as the disk allows: the first error is reported. Edits that were recorded and not made do no harm."""
+    """Undo as much as the disk allows: the first error is reported. Edits that were recorded and not made do no harm."""
     with suppress(UserError, OSError):
         if plan.copies and not had_copy:
             plugin_folder.remove(plan.places.extension)

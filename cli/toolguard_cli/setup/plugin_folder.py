@@ -74,7 +74,10 @@ def copy(source: Path, target: Path, version: str) -> None:
 
 
 def _swap(beside: Path, target: Path) -> None:
-    """In one step, so that there is a plugin at any time; elsewhere the old one comes back if the new one cannot."""
+    """Replace the plugin in one step, so that there is one at any time.
+
+    Where the system has no such step, the old one comes back if the new one cannot be moved in.
+    """
     if not target.exists():
         beside.rename(target)
         return

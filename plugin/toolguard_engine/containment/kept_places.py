@@ -88,7 +88,7 @@ def by_rules(rules: Iterable[RoomRule], host: Host, exists: Exists) -> Kept:
 
 
 def _paths(named: Iterable[tuple[str, ...]], host: Host, exists: Exists) -> list[PurePath]:
-    """Without those of an older release's state that is not there: no guard looks for its files in it."""
+    """Leave out an older release's state that is not there: no guard looks for its files in it."""
     state = protected_paths.protected_on(host).state
     others = [PurePath(host.home, name) for name in STATE_NAMES]
     absent = {path for path in others if str(path) != state and not exists(str(path))}
@@ -96,7 +96,7 @@ def _paths(named: Iterable[tuple[str, ...]], host: Host, exists: Exists) -> list
 
 
 def _is_masked(path: PurePath, kinds: dict[PurePath, set[str]], masks: tuple[str, ...], exists: Exists) -> bool:
-    """By the innermost rule around it that lies on something: what is not there may come up while the command runs."""
+    """Ask the innermost rule around it that lies on something: what is not there may come up while the command runs."""
     around = next((parent for parent in (path, *path.parents) if parent in kinds and exists(str(parent))), path)
     return exists(str(around)) and not kinds.get(around, set()).isdisjoint(masks)
 

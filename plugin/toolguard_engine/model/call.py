@@ -68,7 +68,7 @@ class Host:
     secrets: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
-        """By what tells gateways apart: what is derived from a host is looked up several times for every call."""
+        """Hash what tells gateways apart: what is derived from a host is looked up several times for every call."""
         return hash((self.home, self.state_dir, self.config_path))
 
 

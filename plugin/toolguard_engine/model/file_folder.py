@@ -140,7 +140,7 @@ def maker_of(node: Node) -> int:
 
 
 def _units(record: FileRecord) -> int:
-    """Of the texts that a record does not have in common with others."""
+    """Return the units for texts that a record does not have in common with others."""
     return (len(record.was) + len(record.link) + len(record.digest)) // OF_TEXT if record.was or record.link else 0
 
 

@@ -133,7 +133,7 @@ def _wildcard(kind: Kind, stars: str, before: str, behind: str) -> str:
 
 
 def _in_command(before: str, behind: str) -> str:
-    """Behind anything but a harmless character (a blank, a quote) a word begins for the program that gets it."""
+    """A word begins behind anything but a harmless character (a blank, a quote) for the program that gets it."""
     if _INSIDE_WORD.search(before):
         return _INSIDE
     if (not before or before[-1] in " \t") and (not behind or behind[0] in " \t"):

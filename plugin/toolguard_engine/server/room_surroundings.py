@@ -55,7 +55,7 @@ def _interpreters(uid: int) -> Iterator[str]:
 
 
 def _packages(uid: int) -> Iterator[str]:
-    """Of the library, what a virtual environment does not load: other programs' packages may be installed there."""
+    """The library's packages that a virtual environment does not load: they may be those of other programs."""
     folder = f"{_library()}/site-packages"
     if sys.prefix != sys.base_prefix and _belongs_to(uid, folder):
         yield folder

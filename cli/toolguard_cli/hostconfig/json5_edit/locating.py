@@ -1,4 +1,4 @@
-"""From a path to the place in the text, for messages about a value that is JSON5 but not what it should be."""
+"""The place in the text that a path names, for messages about a value that is JSON5 but not what it should be."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class _Scanner:
         return syntax_error(self.text, start, f"{problem}; the first one is on line {line}, column {column}")
 
     def _still_open(self) -> str:
-        """For the end of a message where the text ends, or a bracket of the wrong kind stands."""
+        """Name the open bracket, to end a message where the text ends or a bracket of the wrong kind stands."""
         if self.text[self.at : self.at + 1] not in {"", "}", "]"}:
             return ""
         line, column = place(self.text, self.open[-1].start)

@@ -163,7 +163,7 @@ _uniq_words = _only(r"-[cdDui]{1,5}|-[fsw]\d{1,6}|--(?:count|repeated|unique|ign
 
 
 def _uniq(argv: Words) -> bool:
-    """At most one operand: the second one would be written."""
+    """`uniq` only reads with at most one operand: it writes to the second one."""
     operands = split(argv).operands
     return len(operands) <= 1 and all(word.kind == "sure" for word in operands) and _uniq_words(argv)
 

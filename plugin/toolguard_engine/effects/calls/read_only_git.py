@@ -104,7 +104,7 @@ def _listed(allowed: re.Pattern[str], read: SplitWords) -> bool:
 
 
 def _only_lists(verb: str, first: Sequence[PlainWord], read: SplitWords) -> bool:
-    """For verbs that can also create things: whether these words only list. `first`: the one after the verb, if any."""
+    """Whether these words only list, for verbs that can also create things. `first`: the one after the verb, if any."""
     if verb in _REQUIRED_FIRST_WORDS:
         begins = any(word.kind == "sure" and word.text in _REQUIRED_FIRST_WORDS[verb] for word in first)
         return begins or (verb in _OPTIONS_ONLY and not read.operands)

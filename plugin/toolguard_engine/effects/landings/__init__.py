@@ -79,7 +79,7 @@ def _all_landings(program: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterat
 
 
 def _without_unset(program: ProgramRun) -> ProgramRun:
-    """As the program runs if its variables that were never set are empty: the words that are nothing else vanish."""
+    """The program as it runs if variables that were never set are empty: words that are nothing else vanish."""
     places = [at for at, word in enumerate(program.argv) if at not in program.unset or word != UNKNOWN]
     return program.with_words(tuple(program.argv[at] for at in places), places=places)
 

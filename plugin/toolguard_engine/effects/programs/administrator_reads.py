@@ -79,7 +79,7 @@ def _is_plain(words: CommandWords) -> bool:
 
 
 def _searches(program: ProgramRun, where: Where) -> bool:
-    """In folders, only a search for something: another pattern shows every file that lies there."""
+    """Whether folders are only searched for something: another pattern shows every file that lies there."""
     words = program.words
     if words.unknown or words.has("--file", "--devices"):
         return False

@@ -85,7 +85,7 @@ def _mode_flags(mode: str) -> Iterator[str]:
 
 
 def _owned(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    """In the workspace, an owner that the text does not name (`$USER`, `$(id -u)`) is assumed to be the user."""
+    """An owner that the text does not name (`$USER`, `$(id -u)`) is assumed to be the user in the workspace."""
     named = operands(program)
     flags = ["recursive"] if program.words.recursive else []
     paths = _changed(program.words, named)

@@ -195,7 +195,7 @@ def _define(known: dict[str, str], name: str, given: dict[str, str], content: st
 
 
 def _keep(known: dict[str, str], name: str, value: str) -> None:
-    """Of several values of a property, the one that leads out of the project counts: which is used is not known."""
+    """Keep the value that leads out of the project: which of several a build uses is not known."""
     if name not in known or _in_home(value)[:1] in ("~", "/", "$"):
         known[name] = value[:_MAX_PROPERTY]
 

@@ -54,7 +54,7 @@ _COMMAND = (
 
 
 def _quoted(pattern: str) -> str:
-    """With quotes at both ends, or none: an open one would swallow the lines behind it."""
+    """Whether quotes stand at both ends or nowhere: an open one would swallow the lines behind it."""
     return rf"""(?:"{pattern}"|'{pattern}'|{pattern})"""
 
 

@@ -261,7 +261,7 @@ def destination(target: str) -> bytes:
 
 
 def _bare(target: str) -> tuple[str, str, str]:
-    """Of an address: it without scheme, query and a slash at the end; its host; its query. Empty where it is none."""
+    """Return an address without scheme, query and last slash, its host and its query. Empty if it is none."""
     text = target.strip()
     scheme = _SCHEME.match(text[:30].lower())
     rest = text[scheme.end() :] if scheme else text

@@ -282,7 +282,7 @@ def _absolute(reading: CallReading) -> tuple[str, ...]:
 
 
 def _open_paths(reading: CallReading) -> str:
-    """Like `_paths`, for paths with an unknown part: `/proc/self/fd/3/key`."""
+    """What `_paths` says, for paths with an unknown part: `/proc/self/fd/3/key`."""
     host = reading.host
     folders = _own_folders(host, reading.call.cwd)
     places = (possible_place(_of_address(path), host, folders) for path in reading.paths)

@@ -99,7 +99,7 @@ def _asked(run: ProgramRun, words: CommandWords, folder: str) -> SearchRequest:
 
 
 def _literals(pattern: str, fixed: bool, least: int = _ENOUGH) -> list[list[str]]:  # noqa: FBT001 - of two kinds of patterns
-    """For each alternative, the texts that a matching line must contain; empty if any alternative has no long enough one."""
+    """The texts that a matching line must contain, for each alternative; empty if any alternative has no long enough one."""
     pattern = pattern[:_MAX_PATTERN].lower()
     if UNKNOWN in pattern or (not fixed and _MAYBE_GROUP.search(pattern)):
         return []

@@ -107,7 +107,7 @@ def _series(name: str, buckets: Mapping[int, Totals], over: Span, *, rest: bool 
 
 
 def _priced(connection: sqlite3.Connection, over: Span) -> dict[sums.Key, Totals]:
-    """For each model, the sums in which the cost of all calls is known: tokens and cost that belong together."""
+    """The sums of each model in which the cost of all calls is known: tokens and cost that belong together."""
     return sums.add_up(connection, ("model", "provider"), over, only="priced >= calls AND priced > 0")
 
 

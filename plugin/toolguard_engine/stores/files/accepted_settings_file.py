@@ -43,8 +43,8 @@ AS_STRICT = "none of them guards less than the defaults"
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """Of one config. `accepted`: None after an uninstall; the next settings are then the first ones. `changed`: when a user
-    last changed the config with toolguard, in seconds since 1970; 0 if never."""
+    """What is known of one config. `accepted`: None after an uninstall; the next settings are then the first ones.
+    `changed`: when a user last changed the config with toolguard, in seconds since 1970; 0 if never."""
 
     accepted: EffectiveSettings | None = None
     pending: tuple[Notice, ...] = ()

@@ -86,7 +86,7 @@ class FileMemoryFile:
         return SavedFiles(tree, list(self._programs), changes)
 
     def _lines(self, owner: str, size: int) -> Iterator[_Line]:
-        """Of the journal, up to the first one that is damaged: an engine that was killed may have written half of it."""
+        """The journal's lines up to the first one that is damaged: an engine that was killed may have written half of it."""
         with suppress(OSError, ValueError):
             first, *lines = atomic.read_bounded(self.journal, MAX_BYTES).split(b"\n")
             if not owner or first.decode("ascii") != owner:

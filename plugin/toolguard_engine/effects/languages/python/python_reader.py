@@ -93,7 +93,7 @@ class PythonReader(PythonCalling):
         self._branches(first, lambda: self.block(rest))
 
     def _refine(self, test: ast.expr) -> None:
-        """In a branch that asks for the end of a file's name, what a search finds has that end."""
+        """What a search finds has the ending that the branch's condition asks for."""
         parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
         for part in parts:
             name, ends = asked_end(part)
