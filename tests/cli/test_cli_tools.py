@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,3 +181,10 @@ def test_a_long_name_is_stored_as_the_engine_looks_it_up(places: Places) -> None
     use = SeenTools().use_of(Call(tool, None))
     assert use is not None
     assert ToolAnswers(stores.tool_answers(places.state_dir).known()).standing(use) == "refused"
+
+
+def test_the_list_says_what_does_not_count(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stores.tool_answers(places.state_dir).put(ToolAnswer("trust", tool="a", words="w", changed=True), lambda _: None)
+    signed = parse({"approval": {"signers": str(tmp_path / "signers")}})
+    monkeypatch.setattr(known_tools.gateway_stores, "settings", lambda _: signed)
+    assert "trust, changed, unsigned" in known_tools.listing(places).lines[-1].text

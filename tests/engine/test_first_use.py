@@ -167,6 +167,51 @@ def test_a_change_between_question_and_answer_is_asked_about(desk: Desk) -> None
     assert desk.code() == "approval.pending"
 
 
+@pytest.mark.parametrize("lost", ["restart", "eviction"])
+@pytest.mark.parametrize("changed", [{"words": "b"}, {"schema": "b"}])
+def test_a_change_is_remembered(desk: Desk, lost: str, changed: dict[str, str]) -> None:
+    desk.shows("", words="a", schema="a")
+    desk.approve()
+    desk.shows("", **{"words": "a", "schema": "a", **changed})
+    desk.talk.later(2)
+    desk.talk.said()
+    if lost == "restart":
+        desk.again()
+    else:
+        listed = [{"name": f"shop__do_{number}", "words": "w"} for number in range(seen_tools.MAX_TOOLS)]
+        for at in range(0, len(listed), seen_tools.MAX_LISTED):
+            text = json.dumps({"tools": listed[at : at + seen_tools.MAX_LISTED]})
+            desk.talk.send(type="heard", tool="tool_search", text=text, agent="main")
+    desk.nonce(params={"basket": 8})
+    assert "describes itself differently" in desk.reason()
+    desk.shows("", words="a", schema="a")
+    assert desk.code(params={"basket": 9}) == "allow"
+
+
+def test_a_change_before_the_answer_is_remembered(desk: Desk) -> None:
+    desk.shows("a")
+    nonce = desk.nonce()
+    desk.shows("b")
+    stores.held_calls(desk.state).approve(nonce, Decision("ann", "cli"), desk.talk.clock.time(), 600)
+    assert desk.code() == "approval.consumed"
+    desk.talk.later(2)
+    assert desk.code("shop__get_basket") == "allow"
+    desk.talk.said()
+    desk.again()
+    assert desk.code(params={"basket": 8}) == "approval.pending"
+
+
+def test_an_answer_after_a_restart_is_about_what_was_asked(desk: Desk) -> None:
+    desk.shows("a")
+    nonce = desk.nonce()
+    desk.again()
+    stores.held_calls(desk.state).approve(nonce, Decision("ann", "cli"), desk.talk.clock.time(), 600)
+    assert desk.code() == "approval.consumed"
+    desk.shows("b")
+    desk.talk.later(2)
+    assert desk.code(params={"basket": 8}) == "approval.pending"
+
+
 def test_what_was_allowed_unseen_is_bound_when_it_is_first_seen(desk: Desk) -> None:
     desk.approve()
     desk.shows("a")
@@ -303,6 +348,25 @@ def test_in_the_gateways_own_prompt(start: Callable[[], Talk], state: Path) -> N
     assert desk.code(params={"basket": 8}) == "allow"
 
 
+def test_with_signers_a_yes_counts_until_it_is_taken_back_or_the_engine_ends(tmp_path: Path) -> None:
+    (tmp_path / "toolguard").mkdir()
+    store, use = stores.tool_answers(tmp_path), ToolUse(ACTS, "shop", "main")
+    trust, other = (ToolTrust(store, stores.audit_log(tmp_path), lambda: 1.0, lambda _: False) for _ in range(2))
+    trust.follow(Verdict("allow", "approval.consumed"), HELD, use)
+    assert [trust.standing(use), other.standing(use)] == ["trusted", "new"]
+    assert store.remove(lambda answer: answer.tool == ACTS, lambda _: None)
+    assert trust.standing(use) == "new"
+
+
+def test_with_signers_a_signed_answer_is_bound_too(tmp_path: Path) -> None:
+    (tmp_path / "toolguard").mkdir()
+    store = stores.tool_answers(tmp_path)
+    store.put(ToolAnswer("trust", tool=ACTS), lambda _: None)
+    trust = ToolTrust(store, stores.audit_log(tmp_path), lambda: 1.0, lambda _: True)
+    trust.note(ToolUse(ACTS, "shop", "main", "w", "s"))
+    assert trust.standing(ToolUse(ACTS, "shop", "main", "x", "s")) == "changed"
+
+
 def test_with_signers_an_answer_without_a_signature_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "toolguard").mkdir()
     store = stores.tool_answers(tmp_path)
@@ -332,14 +396,14 @@ class Hurried(ToolAnswerFile):
         ToolAnswerFile(self.path.parents[1]).put(ToolAnswer("refuse", tool=ACTS, agent="main"), lambda _: None)
 
 
-@pytest.mark.parametrize("change", ["bind", "follow"])
+@pytest.mark.parametrize("change", ["note", "follow"])
 def test_a_refusal_meanwhile_is_not_overwritten(tmp_path: Path, change: str) -> None:
     (tmp_path / "toolguard").mkdir()
     store, use = Hurried(tmp_path), ToolUse(ACTS, "shop", "main", "w", "s")
     trust = ToolTrust(store, stores.audit_log(tmp_path), lambda: 1.0)
-    if change == "bind":
+    if change == "note":
         stores.tool_answers(tmp_path).put(ToolAnswer("trust", tool=ACTS, agent="main"), lambda _: None)
-        trust.bind(use)
+        trust.note(use)
     else:
         trust.follow(Verdict("allow", "approval.consumed"), HELD, use)
     assert stores.tool_answers(tmp_path).known()[-1].answer == "refuse"
@@ -429,8 +493,21 @@ class TestFile:
 
     def test_what_nobody_signed_does_not_count(self, store: ToolAnswerFile) -> None:
         store.put(ToolAnswer("refuse", tool="a"), lambda _: None)
-        store.path.write_text(store.path.read_text().replace("refuse", "trust"))
-        assert store.known() == ()
+        store.path.write_text(text := store.path.read_text().replace("refuse", "trust"))
+        with pytest.raises(Damaged, match="not signed with"):
+            store.known()
+        with pytest.raises(Damaged, match="not signed with"):
+            put_in(store)
+        assert store.path.read_text() == text
+
+    def test_a_missing_key_is_said(self, store: ToolAnswerFile) -> None:
+        store.put(ToolAnswer("refuse", tool="a"), lambda _: None)
+        key = signing_key_file.path(store.path.parents[1])
+        moved = key.rename(key.with_name("aside"))
+        with pytest.raises(Damaged, match="is missing"):
+            store.known()
+        moved.rename(key)
+        assert [answer.tool for answer in store.known()] == ["a"]
 
     @pytest.mark.parametrize("text", UNREADABLE)
     def test_what_cannot_be_read_is_not_overwritten(self, store: ToolAnswerFile, text: str) -> None:

@@ -78,7 +78,12 @@ def listing(places: Places) -> Result:
     data = {"answers": [_public(answer) for answer in known]}
     if not known:
         return Result(COMMAND, data, (Line("info", "there are no answers: no agent has asked to use such a tool"),))
-    rows = (_row(answer) for answer in sorted(known, key=lambda answer: (answer.server, answer.tool, answer.agent)))
+    config = gateway_stores.settings(places)
+    signers = stores.grant_signers(places.state_dir, config) if config.approval.is_signed or config.fleet.enabled else None
+    rows = (
+        _row(answer, is_signed=signers is None or signers.allows(tool_answer.as_grant(answer)))
+        for answer in sorted(known, key=lambda answer: (answer.server, answer.tool, answer.agent))
+    )
     return Result(COMMAND, data, tuple(tables.table(HEAD, rows)))
 
 
@@ -207,11 +212,15 @@ def _signing(places: Places, key: str) -> Signing | None:
     return sign_approval.open_signing(places, config, key)
 
 
-def _row(answer: ToolAnswer) -> tuple[str, ...]:
+def _row(answer: ToolAnswer, *, is_signed: bool) -> tuple[str, ...]:
     name = answer.tool or f"{answer.server} (server)"
     by = "used before" if answer.where == tool_answer.USED_BEFORE else answer.by
-    seen = "" if answer.words or not answer.tool or answer.answer == "refuse" else ", unseen"
-    return name, f"{answer.answer}{seen}", answer.agent or "any", printable.moment(answer.created), by
+    notes: list[str] = [answer.answer]
+    if answer.answer == "trust":
+        notes += ["unseen"] * bool(answer.tool and not answer.words)
+        notes += ["changed"] * (answer.changed is True)
+        notes += ["unsigned"] * (not is_signed)
+    return name, ", ".join(notes), answer.agent or "any", printable.moment(answer.created), by
 
 
 def _public(answer: ToolAnswer) -> dict[str, Any]:

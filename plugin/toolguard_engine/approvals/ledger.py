@@ -27,6 +27,7 @@ from toolguard_engine.approvals.binding import bind_meaning
 from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.model.held_details import ExactCall, HeldDetails
 from toolguard_engine.model.signed_body import SignedBody
+from toolguard_engine.model.tool_use import ToolUse
 
 Status = Literal["pending", "approved", "used", "denied", "expired"]
 OPEN: frozenset[Status] = frozenset({"pending", "approved"})
@@ -87,7 +88,8 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     as the gateway's channel names them; `signatures`: of those who approved it, where the settings name signers; `latest`:
     when its approval is over at the latest, 0 from versions that did not know; `woken`, `asleep`: whether the agent was
     woken for the approval, and why not; `meaning`: what the call means beyond its words, None in entries of
-    earlier versions; `changes`: what it would do that it would not have done when it was held before, one line each.
+    earlier versions; `changes`: what it would do that it would not have done when it was held before, one line each; `use`:
+    of a tool that the gateway does not come with, as it described itself when the call was held.
     """
 
     nonce: str
@@ -117,6 +119,7 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     asleep: str = ""
     meaning: Meaning | None = None
     changes: tuple[str, ...] = ()
+    use: ToolUse | None = None
     mac: str = ""
 
 

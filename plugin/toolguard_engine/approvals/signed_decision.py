@@ -28,7 +28,7 @@ _OF_CALL = ("tool", "agent", "session", "shown", "whole", "cwd")
 """Members of an entry that follow from the call alone. The ledger finds an entry by its binding, of whichever format."""
 
 _SHOWN = ("binding", *_OF_CALL, "run", "code", "reason", "created", "details", "exact")
-_SHOWN_SINCE = ("changes",)
+_SHOWN_SINCE = ("changes", "use")
 """Members of later versions, part of the text only where they are set: earlier versions sign all other entries."""
 
 _OF_GRANT = ("tool", "pattern", "agent", "expires", "created", "by", "reason", "params", "cwd")

@@ -2,8 +2,8 @@
 
 An answer is about one tool or a whole server, and about one agent or all. A tool is trusted as it described itself then:
 with another description, or other parameters, it is asked about again. What is not known of an answer or of the use (the
-gateway does not always show descriptions) changes nothing. A refusal wins over trust, and a trusted server may change its
-tools. Pure.
+gateway does not always show descriptions) changes nothing, unless the tool was seen to change since. A refusal wins over
+trust, and a trusted server may change its tools. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _Line = Annotated[str, Meta(max_length=400)]
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`tool`: empty for the whole server; `agent`: empty for all; `mac`: see `stores.files.tool_answers_file`."""
+    """`tool`: empty for the whole server; `agent`: empty for all; `changed`: the tool has described itself differently
+    since; `mac`: see `stores.files.tool_answers_file`."""
 
     answer: Literal["trust", "refuse"]
     tool: _Name = ""
@@ -41,6 +42,7 @@ class ToolAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     where: Annotated[str, Meta(max_length=40)] = ""
     reason: _Line = ""
     nonce: Annotated[str, Meta(max_length=64)] = ""
+    changed: bool | msgspec.UnsetType = msgspec.UNSET
     mac: _Line = ""
 
 
@@ -93,12 +95,11 @@ class ToolAnswers:
             return "trusted"
         return "changed" if about else "new"
 
-    def unbound(self, use: ToolUse) -> ToolAnswer | None:
-        """The answer that trusts this tool without saying how it described itself, where that is known now."""
-        return next(
-            (answer for answer in self._about(use) if answer.tool and _binds(answer, use) and not _differs(answer, use)),
-            None,
-        )
+    def noted(self, use: ToolUse) -> ToolAnswer | None:
+        """An answer that trusts this tool, with what is new since: how the tool describes itself, or that it does so
+        differently. None where nothing is."""
+        trusting_it = (answer for answer in self._about(use) if answer.tool and answer.answer == "trust")
+        return next((now for answer in trusting_it if (now := _noted(answer, use)) != answer), None)
 
     def _about(self, use: ToolUse) -> list[ToolAnswer]:
         return [*self._named(use, (use.tool, "")), *self._of_server(use, use.server)]
@@ -116,10 +117,18 @@ def bound(answer: ToolAnswer, use: ToolUse) -> ToolAnswer:
     return msgspec.structs.replace(answer, words=answer.words or use.words, schema=answer.schema or use.schema)
 
 
-def _binds(answer: ToolAnswer, use: ToolUse) -> bool:
-    return (not answer.words and bool(use.words)) or (not answer.schema and bool(use.schema))
+def _noted(answer: ToolAnswer, use: ToolUse) -> ToolAnswer:
+    if any(then and now and then != now for then, now in _digests(answer, use)):
+        return msgspec.structs.replace(answer, changed=True)
+    return bound(answer, use)
 
 
 def _differs(answer: ToolAnswer, use: ToolUse) -> bool:
-    pairs = (answer.words, use.words), (answer.schema, use.schema)
-    return any(then and now and then != now for then, now in pairs)
+    """Whether it describes itself differently; after a change, whether it is not known to be as it was again."""
+    if answer.changed is True:
+        return any(then != now for then, now in _digests(answer, use) if then)
+    return any(then and now and then != now for then, now in _digests(answer, use))
+
+
+def _digests(answer: ToolAnswer, use: ToolUse) -> tuple[tuple[str, str], ...]:
+    return (answer.words, use.words), (answer.schema, use.schema)

@@ -92,6 +92,10 @@ class SeenTools:
         if len(self._shown) > MAX_TOOLS:
             self._shown.popitem(last=False)
 
+    def uses(self) -> list[ToolUse]:
+        """Each tool that has shown itself, to each agent."""
+        return [self._use(name, agent) for agent, name in self._shown]
+
     def use_of(self, call: Call) -> ToolUse | None:
         """This use of a tool; None for one that the gateway comes with."""
         name = tool_name(call.tool)

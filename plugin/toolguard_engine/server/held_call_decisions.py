@@ -138,7 +138,7 @@ class Approvals:
         prefix = config.approval.prefix
         try:
             of_tool = self.tools.verdict(verdict, use, prefix) if self.tools and use else None
-            settled = Settled(of_tool) if of_tool else self._settle(verdict, call, config)
+            settled = Settled(of_tool) if of_tool else self._settle(verdict, call, config, use)
         except StoreError as error:
             self.trouble = str(error)
             return Settled(Verdict("block", error.code, _unsettled(prefix, error), str(error)))
@@ -151,7 +151,7 @@ class Approvals:
         self.trouble = self.tools.follow(settled.verdict, settled.entry, use) if self.tools and use else ""
         return settled
 
-    def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
+    def _settle(self, verdict: Verdict, call: Call, config: Config, use: ToolUse | None = None) -> Settled:
         now = self._clock()
         look = cache(partial(self._meaning, verdict, call))
         grant, changes = self._covering(look, call, self._policies.active(now), now)
@@ -162,7 +162,7 @@ class Approvals:
         prefix = config.approval.prefix
         gateway = self._nonces.gateway_id()
         meaning = _of_gateway(look(), call, gateway)
-        request = structs.replace(_request(verdict, call, config, now, gateway, meaning), changes=changes)
+        request = structs.replace(_request(verdict, call, config, now, gateway, meaning), changes=changes, use=use)
         if (given := self._answered_for_session(request)) is not None:
             is_beside = now < given.created + MAX_APPROVED + 1
             used = self._used(verdict, call, look, now) if is_beside else None

@@ -1,14 +1,14 @@
 """Who may use a tool, as the store knows it, and what an approved call adds to that. Beside the loop.
 
 Where the settings name signers, an answer counts only with the signature of one of them. An approval of a call then counts
-for its tool while this engine runs, since nothing could prove it later.
+for its tool while this engine runs, since nothing could prove it later. It is stored like the others, so that it is listed
+and can be taken back; only this engine knows its id.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from msgspec import structs
@@ -26,7 +26,7 @@ from toolguard_engine.stores.ports import AuditLogStore, ToolAnswerStore
 from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import printable
 
-MAX_ASKED = 500
+MAX_UNSIGNED = 4_000
 CODE = "tool.answer"
 
 
@@ -44,16 +44,20 @@ class ToolTrust:
         self._audit = audit
         self._clock = clock
         self._allows = allows
-        self._asked: OrderedDict[str, ToolUse] = OrderedDict()
-        self._unsigned: list[ToolAnswer] = []
+        self._unsigned: dict[str, None] = {}
+        """The ids of answers that count without a signature, the oldest first."""
 
     def standing(self, use: ToolUse) -> ToolStanding:
         """Raises `StoreError`."""
-        known = [answer for answer in self._store.known() if self._counts(answer)]
-        return ToolAnswers([*known, *self._unsigned]).standing(use)
+        return self._counted(self._store.known()).standing(use)
+
+    def _counted(self, known: Iterable[ToolAnswer]) -> ToolAnswers:
+        return ToolAnswers(filter(self._counts, known))
 
     def _counts(self, answer: ToolAnswer) -> bool:
-        return self._allows is None or answer.answer == "refuse" or self._allows(tool_answer.as_grant(answer))
+        if self._allows is None or answer.answer == "refuse" or answer.id in self._unsigned:
+            return True
+        return self._allows(tool_answer.as_grant(answer))
 
     def verdict(self, asked: Verdict, use: ToolUse, prefix: str) -> Verdict | None:
         """What is said of the tool, whatever the call does with it; None where a person is to be asked, as where the answers
@@ -70,14 +74,9 @@ class ToolTrust:
         return None
 
     def follow(self, settled: Verdict, entry: HeldCall | None, use: ToolUse | None = None) -> str:
-        """A person is asked about a call of a tool, or was, and it runs: its tool is not asked about again. What keeps that
-        from being stored; it is asked about again then."""
-        if entry is None or settled.decision == "block":
-            return ""
-        if settled.decision == "hold" and use is not None:
-            self._asked[entry.nonce] = use
-            if len(self._asked) > MAX_ASKED:
-                self._asked.popitem(last=False)
+        """A person was asked about a call of a tool, and it runs: its tool is not asked about again. What keeps that from
+        being stored; it is asked about again then."""
+        if entry is None or settled.decision != "allow":
             return ""
         try:
             self._approved(entry, use)
@@ -86,36 +85,31 @@ class ToolTrust:
         return ""
 
     def _approved(self, entry: HeldCall, use: ToolUse | None) -> None:
-        """`use`: None where only the nonce of its call is known. Raises `StoreError`."""
-        undescribed = structs.replace(use, words="", schema="") if use else None
-        shown = self._asked.pop(entry.nonce, undescribed)
+        """`use`: None where only the entry of its call is known. Raises `StoreError`."""
+        undescribed = structs.replace(use, words="", schema="") if use else None  # an earlier version asked
+        shown = entry.use or undescribed
         if shown is None or shown.reads or self.standing(shown) == "trusted":
             return
         now = self._clock()
         answer = structs.replace(
             tool_answer.trusting(shown), created=float(int(now)), by=entry.by, where=entry.where, nonce=entry.nonce
         )
-        if self._allows is None:
-            self._store.add(
-                partial(_unless_decided, shown, answer), lambda put: self._audit.append([line(put, "grant", now)])
-            )
-        else:
-            self._unsigned = [*self._unsigned[-MAX_ASKED:], answer]
+        put = self._store.add(
+            partial(self._unless_decided, shown, answer), lambda put: self._audit.append([line(put, "grant", now)])
+        )
+        if put is not None and self._allows is not None:
+            self._unsigned[put.id] = None
+            if len(self._unsigned) > MAX_UNSIGNED:
+                del self._unsigned[next(iter(self._unsigned))]
 
-    def bind(self, use: ToolUse) -> None:
-        """The tool has been described for the first time since it is trusted. Raises `StoreError`."""
-        self._store.add(partial(_bound, use), lambda _: None)
+    def _unless_decided(self, use: ToolUse, answer: ToolAnswer, known: tuple[ToolAnswer, ...]) -> ToolAnswer | None:
+        """The answer, unless somebody has refused or trusted the tool meanwhile."""
+        return answer if self._counted(known).standing(use) in ("new", "changed") else None
 
-
-def _unless_decided(use: ToolUse, answer: ToolAnswer, known: tuple[ToolAnswer, ...]) -> ToolAnswer | None:
-    """The answer, unless somebody has refused or trusted the tool meanwhile."""
-    return answer if ToolAnswers(known).standing(use) in ("new", "changed") else None
-
-
-def _bound(use: ToolUse, known: tuple[ToolAnswer, ...]) -> ToolAnswer | None:
-    """The trust that does not say yet what the tool is, with that; None where there is none."""
-    answer = ToolAnswers(known).unbound(use)
-    return tool_answer.bound(answer, use) if answer and answer.answer == "trust" else None
+    def note(self, use: ToolUse) -> None:
+        """The tool has described itself for the first time since it is trusted, or differently. Raises `StoreError`."""
+        while self._store.add(lambda known: ToolAnswers(known).noted(use), lambda _: None) is not None:
+            pass
 
 
 def line(answer: ToolAnswer, event: str, now: float, why: str = "") -> audit_log.AuditEvent:

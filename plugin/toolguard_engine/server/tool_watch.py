@@ -24,12 +24,14 @@ class ToolWatch:
         self._seen = SeenTools()
         self._store: ToolAnswerStore | None = None
         self._answers: tuple[ToolAnswer, ...] | None = None
+        self._known = ToolAnswers()
+        """All of them, whether they need a signature or not."""
         self._timer = Every(context.clock, context.intervals.rules)
 
     def begin(self) -> None:
         self._store, self._answers = stores.tool_answers(self._context.state_dir), None
         self._context.session.guard.tools = self._seen
-        self._seen.shown = self._bind
+        self._seen.shown = self._note
         self._timer.expire()
         self.look()
 
@@ -45,10 +47,12 @@ class ToolWatch:
             return
         self._seen.unread = ""
         if answers is not self._answers:
-            self._answers = answers
+            self._answers, self._known = answers, ToolAnswers(answers)
             config = self._context.session.config
             is_signed = config.approval.is_signed or config.fleet.enabled
             self._seen.answers = ToolAnswers(answer for answer in answers if not is_signed or answer.answer == "refuse")
+            for use in self._seen.uses():
+                self._note(use)
 
     def _unread(self, why: str) -> None:
         """What was refused stays refused, and nothing counts as trusted."""
@@ -59,11 +63,12 @@ class ToolWatch:
             self._seen.answers = ToolAnswers(answer for answer in known if answer.answer == "refuse")
         self._seen.unread = why
 
-    def _bind(self, use: ToolUse) -> None:
-        """The tool has shown itself: it is trusted as what it is now, if it was trusted without being seen."""
+    def _note(self, use: ToolUse) -> None:
+        """The tool has shown itself. It is trusted as what it is now, if it was trusted without being seen; if it has
+        changed, that is kept, as it may not show itself again."""
         approvals = self._context.session.approvals
-        if approvals is not None and approvals.tools is not None and self._seen.answers.unbound(use):
-            work = partial(approvals.tools.bind, use)
+        if approvals is not None and approvals.tools is not None and self._known.noted(use):
+            work = partial(approvals.tools.note, use)
             self._context.queue.do(StoreJob(work=work, done=nothing, failed=self._failed))
 
     def _failed(self, error: Exception) -> None:

@@ -1,8 +1,9 @@
 """What people have said about tools: `<state dir>/toolguard/tool-answers.json`.
 
-Invariant: an answer counts only with a `mac` under our key over all its fields. A file that is damaged, or that a newer
-version wrote, is neither read nor written, since what it refuses is not known. An answer with members that this version does
-not know stays as it is when the file is written; it counts only if it refuses. Without a file, nobody was asked.
+Invariant: an answer counts only with a `mac` under our key over all its fields. A file that is damaged, that a newer
+version wrote, or that was signed with another key than the one that is here is neither read nor written, since what it
+refuses is not known. An answer with members that this version does not know stays as it is when the file is written; it
+counts only if it refuses. Without a file, nobody was asked.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ VERSION = 1
 MAX_KEPT = 4_000
 MAX_BYTES = 8 * 1024 * 1024
 PURPOSE = b"tool answer "
-FIX = "move it away, and refuse again what is to be refused; all other tools are then asked about again"
+FIX = "move the answers away, and refuse again what is to be refused; all other tools are then asked about again"
 Log = Callable[[ToolAnswer], None]
 
 
@@ -113,13 +114,17 @@ class ToolAnswerFile:
         return [answer for _, answer in self._entries() if answer]
 
     def _entries(self) -> list[tuple[msgspec.Raw, ToolAnswer | None]]:
-        """Each entry as it is stored, with the answer that it is. Those of another key are left out."""
+        """Each entry as it is stored, with the answer that it is."""
         stored = self._stored()
-        if stored is None or stamp_of(self._key_path) is None:
+        if stored is None or not stored.answers:
             return []
-        own = signing_key_file.load(self._state_dir)
-        entries = ((raw, _decoded(raw), _members(raw)) for raw in stored.answers)
-        return [(raw, answer) for raw, answer, members in entries if _is_ours(own, answer, members)]
+        if stamp_of(self._key_path) is None:
+            raise Damaged(f"{self._key_path}, which signed {self.path}, is missing; put it back, or {FIX}")
+        own = signing_key_file.known(self._state_dir)
+        entries = [(raw, _decoded(raw), _members(raw)) for raw in stored.answers]
+        if not all(_is_ours(own, answer, members) for _, answer, members in entries):
+            raise Damaged(f"{self.path} has answers that are not signed with {self._key_path}; put its key back, or {FIX}")
+        return [(raw, answer) for raw, answer, _ in entries]
 
     def _stored(self) -> _Stored | None:
         """None where there is no file. Raises `StoreError`."""
