@@ -47,7 +47,9 @@ def test_the_approver_sees_what_a_setting_was_and_becomes_by_every_way(path: str
     ("path", "value", "expected"),
     [
         ("channels.telegram.enabled", False, "allow"),
-        ("channels.telegram.enabled", True, "hold"),
+        ("channels.telegram.enabled", True, "allow"),
+        ("channels.telegram.groupPolicy", "allowlist", "allow"),
+        ("channels.telegram.groupPolicy", "pairing", "hold"),
         ("skills.entries.notes.enabled", False, "allow"),
         ("browser.enabled", False, "allow"),
         ("plugins.entries.calls.enabled", False, "hold"),
@@ -60,7 +62,7 @@ def test_the_approver_sees_what_a_setting_was_and_becomes_by_every_way(path: str
         ("channels.telegram", {"enabled": False}, "hold"),
     ],
 )
-def test_a_value_that_only_takes_something_away_is_not_asked_about(path: str, value: object, expected: str) -> None:
+def test_a_value_that_lets_nobody_new_in_is_not_asked_about(path: str, value: object, expected: str) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("exec", {"command": f"openclaw config set {path} {shlex.quote(json.dumps(value))} --strict-json"}),
         ("exec", {"command": f"openclaw config set --batch-json '{json.dumps([{'path': path, 'value': value}])}'"}),

@@ -45,6 +45,12 @@ def test_the_table_has_each_verb_once() -> None:
 
 
 BLOCKS = """
+openclaw gateway stop && openclaw gateway status
+openclaw gateway start && openclaw gateway stop
+openclaw gateway stop; openclaw --profile work gateway start
+openclaw gateway stop && ssh bob@far.example openclaw gateway start
+openclaw plugins update toolguard
+openclaw plugins disable --all
 openclaw config set plugins.entries.toolguard.config.mode disabled
 openclaw config set plugins.entries.toolguard.enabled false
 openclaw config set 'plugins["entries"]["toolguard"].enabled' false
@@ -65,7 +71,6 @@ echo '{"plugins": {"enabled": false}}' | openclaw config patch --stdin
 echo '{"\\u0070lugins": {"enabled": false}}' | openclaw config patch --stdin
 echo "{'\\x70lugins': {enabled: false}}" | openclaw config patch --stdin
 echo '{"$include": "/srv/other.json5"}' | openclaw config patch --stdin
-openclaw plugins update --all
 openclaw plugins reload toolguard
 openclaw gateway run --force
 openclaw gateway --force
@@ -97,6 +102,16 @@ cd /usr/lib/node_modules/openclaw/docs && node ../dist/entry.js gateway stop
 toolguard audit export out.jsonl
 """
 HOLDS = """
+openclaw gateway stop && openclaw gateway start
+openclaw gateway stop; sleep 2; openclaw gateway start
+openclaw daemon stop && openclaw daemon restart
+openclaw plugins update --all
+openclaw agents add cook --workspace /
+openclaw agents add cook --workspace ~/.openclaw/workspace-cook/../../..
+openclaw agents add cook --bind telegram
+openclaw agents add cook --model claude-cli/opus
+openclaw config set channels.discord.groupPolicy open
+openclaw config set channels.discord.dmPolicy open
 openclaw mcp set evil '{"command": "sh"}'
 openclaw mcp add evil --command sh
 openclaw nodes invoke --node laptop --command system.run
@@ -181,6 +196,10 @@ openclaw gateway call sessions.patch --params "$(cat p.json)"
 openclaw gateway call sessions.patch "$OPTIONS"
 """
 PASSES = """
+openclaw agents add cook --workspace ~/.openclaw/workspace-cook --model openai/gpt-5 --non-interactive
+openclaw config set channels.discord.enabled true
+openclaw config set channels.discord.groupPolicy allowlist
+openclaw config set channels.discord.accounts.main.dmPolicy pairing
 openclaw
 openclaw --help
 openclaw --version

@@ -38,6 +38,12 @@ _UPDATE = "--update"
 _MAX_WORDS = 200
 _MAX_READINGS = 16
 _PLUGIN_VERBS = lazy_re.compile(r"plugins (?:disable|uninstall|install|update|enable|reload)")
+_NEW_AGENT = "agents add"
+_OWN_WORKSPACE = lazy_re.compile(
+    r"(?:~|/home/[\w.-]{1,60}|/Users/[\w.-]{1,60}|/root)/\.openclaw/workspace[\w-]{0,60}(?:/[\w-]{1,60})?/?"
+)
+"""A folder in which the gateway keeps an agent's files. Elsewhere they may change what is there without a question."""
+_UPDATES_PLUGINS = "openclaw plugins update"
 _PATCHES_SESSION = "sessions.patch"
 _SESSION_FIELDS = frozenset(
     {
@@ -162,11 +168,16 @@ def _only_shows(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue) -> b
 
 
 def _on_plugin(words: tuple[str, ...], target: str) -> Iterator[Operation]:
-    """A change of plugins that concerns the guard, or may."""
-    if any(_GUARD in word.lower() or word == "--all" for word in words):
+    """A change of plugins that concerns the guard, or may: an update of all leaves it in place."""
+    if any(_GUARD in word.lower() for word in words) or ("--all" in words and target != _UPDATES_PLUGINS):
         yield Operation("guard", target)
-    elif any(UNKNOWN in word for word in words):
+    elif "--all" in words or any(UNKNOWN in word for word in words):
         yield Operation("guard", target, certain=False)
+
+
+def _is_ordinary_agent(rest: tuple[str, ...], catalogue: VerbCatalogue) -> bool:
+    """Whether a new agent is named, and gets a folder among those of the other agents."""
+    return bool(plain_words(rest, catalogue)) and all(map(_OWN_WORKSPACE.fullmatch, values(rest, "--workspace")))
 
 
 def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:
@@ -184,6 +195,8 @@ def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdi
         return
     if _PLUGIN_VERBS.fullmatch(verb):
         yield from _on_plugin(rest, target)
+    if verb == _NEW_AGENT and not _is_ordinary_agent(rest, catalogue):
+        yield Operation("settings", target)
     if own == "setting":
         yield from _sets(verb, rest, catalogue, stdin)
     elif own == "shown":

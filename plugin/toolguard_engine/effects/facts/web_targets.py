@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts import web_services
+from toolguard_engine.effects.facts import program_catalogue, web_services
 from toolguard_engine.effects.facts.addresses import canonical, is_quad
 from toolguard_engine.effects.facts.command import UNKNOWN
 
@@ -88,6 +88,9 @@ _SETTINGS = frozenset({
 })  # fmt: skip
 
 
+_REOPENED = program_catalogue.words("reopened")
+
+
 class Target(Struct, frozen=True):
     """The destination of a request: the whole URL and the flags `local`, `private`, `tls`."""
 
@@ -126,11 +129,19 @@ def request_flags(method: str, to: Target) -> frozenset[str]:
     flags = set(web_services.service_flags(to.host, path))
     if to.port in _SERVICES:
         flags.add("service")
-    if method != "DELETE" and any(step in _ENDS or step.startswith(_STARTS) for step in steps):
+    if method != "DELETE" and any(_ends(step, steps[:at]) for at, step in enumerate(steps)):
         flags.add("destroys")
     if not _SETTINGS.isdisjoint(steps):
         flags.add("settings")
     return frozenset(flags)
+
+
+def _ends(step: str, before: list[str]) -> bool:
+    """Whether a step of a path ends or deletes what the steps before it name. What is on a list of work is opened again as
+    easily as it is closed."""
+    if step == "close" and any(name in _REOPENED for name in before[-2:]):
+        return False
+    return step in _ENDS or step.startswith(_STARTS)
 
 
 def acting_flags(to: Target) -> frozenset[str]:

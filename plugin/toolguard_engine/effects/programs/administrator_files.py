@@ -65,10 +65,16 @@ def _is_ordinary(word: str, where: Where, cwd: str, *, is_source: bool = False) 
     return "service-data" in flags or (kind in _KINDS and (is_own or kind == "temp"))
 
 
+def _of_the_system(command: tuple[str, ...]) -> str:
+    """The name of a program in a folder to which only an administrator installs; empty for all others."""
+    path = command[0] if command else ""
+    return path.rpartition("/")[2] if path.startswith("/usr/") and ".." not in path else ""
+
+
 def is_for_service(words: CommandWords, command: tuple[str, ...]) -> bool:
     """Whether a program runs under the account of a service, and is neither a shell nor a client of a database."""
     users = [value.text for value in words.values("--user")]
-    name = installed(command)
+    name = installed(command) or _of_the_system(command)
     if len(users) != 1 or users[0] not in _ACCOUNTS or not name or any(UNKNOWN in word for word in command[:1]):
         return False
     return name not in _RUNNERS and name not in sql_queries.CLIENTS

@@ -296,6 +296,12 @@ _RESTARTS = {
         rf"|exec(?: -[it]{{1,2}}| -u [\w-]{{1,32}}| -w [\w./-]{{1,80}})* [a-z][\w.-]{{0,60}}{_WORDS})"
     ),
     "umount": r" /(?:mnt|media)(?:/[\w-]{1,60}){1,3}",
+    "cupsctl": r"(?: --(?:no-)?(?:share-printers|debug-logging))*",
+    "lpadmin": (
+        r"(?: -[pdDLm] ?[\w.,@+:/-]{1,100}| -E| -o printer-is-shared=(?:true|false)"
+        r"| -o [A-Z][A-Za-z]{2,30}=[A-Za-z0-9]{1,30}| -v ?(?:ipps?|socket|lpd|usb|dnssd|hp)://?[\w.%@:/?=+-]{1,200})*"
+    ),
+    "cupsenable|cupsaccept": r"(?: [\w-]{1,60}){1,5}",
 }
 
 

@@ -27,6 +27,7 @@ _ADVICE = {
     own_config.CHANGED: "`openclaw config set PATH VALUE` changes one setting, and is judged by that.",
     own_command_line.CLI: "`toolguard status`, `toolguard pending` and `toolguard check` may run.",
     gateway_command_line.REASON: "`openclaw config set PATH VALUE` changes other settings.",
+    gateway_command_line.PAUSES: "`openclaw gateway restart` does both, and needs no approval.",
     process_signals.REASON: "`openclaw gateway restart` restarts it.",
     command_findings.LONG: "Split it into shorter commands.",
     command_findings.FOLDERS: "Split it into shorter commands.",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import asked_settings
 from toolguard_engine.effects.commands.effects import PROGRAMS
-from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, Operation, operations
+from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, Operation, operations, verb
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -22,6 +22,9 @@ from toolguard_engine.layers.self_protection.scene import CommandScene, Protecti
 REASON = "This command would remove or disable the guard, or change the configuration that keeps it in place."
 ANSWERS = "This command would answer an approval request in place of a person."
 ENDS = "This command would stop the gateway that the guard runs in."
+PAUSES = (
+    "This command would stop the gateway that the guard runs in, and may end with it before it starts the gateway again."
+)
 TAKES_KEY = "This command would copy the secret that authenticates approvals."
 PRINTED = "This command would change a file whose name the gateway prints: it may be its configuration."
 INNER = "This command would run the gateway's internal code, bypassing its command line."
@@ -36,6 +39,7 @@ _REASONS = {
 }
 """By the beginning of a target; the first match wins."""
 
+_STARTS = frozenset({"gateway start", "gateway restart", "daemon start", "daemon restart"})
 _WIZARDS = frozenset({"openclaw configure"})
 """They ask what to change, and change nothing if their output is no terminal."""
 
@@ -71,11 +75,25 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
             yield ProtectionFinding(REASON)
         is_known = scene.lists.is_worked_out and asked_settings.of_program(run) is not None
         for finding in () if is_known else _commands(run):
-            yield ProtectionFinding(finding.reason, finding.certain and not _is_elsewhere(run, scene))
+            if finding.reason == ENDS and finding.certain and _starts_again(scene, run):
+                yield ProtectionFinding(PAUSES, certain=False)
+            else:
+                yield ProtectionFinding(finding.reason, finding.certain and not _is_elsewhere(run, scene))
         if run.name in LAUNCHERS and any(_INNER_CODE.search(word) for word in run.argv[1:]):
             yield ProtectionFinding(INNER, certain=False)
         if run.name in _LINKING and _gives_another_name(run):
             yield ProtectionFinding(OTHER_NAME, certain=False)
+
+
+def _starts_again(scene: CommandScene, ending: ProgramRun) -> bool:
+    """Whether a later program of the same command starts the gateway. It may not come to that: the command may end with the
+    gateway."""
+    runs = list(scene.runs)
+    for run in runs[runs.index(ending) + 1 :]:
+        known = None if _is_elsewhere(run, scene) else verb(own_words(run) or ())
+        if known is not None and known[0] in _STARTS:
+            return True
+    return False
 
 
 def _gives_another_name(run: ProgramRun) -> bool:
