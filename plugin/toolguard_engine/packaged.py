@@ -17,7 +17,15 @@ import toolguard_manifests
 
 FOLDER = Path(toolguard_manifests.__file__).parent
 MADE = "tables.json"
-_SOURCES = ("containment.toml", "levels.toml", "prices.toml", "rubric.toml", "services.toml", "tool_hints.toml")
+_SOURCES = (
+    "containment.toml",
+    "levels.toml",
+    "prices.toml",
+    "rubric.toml",
+    "rules/unknown.toml",
+    "services.toml",
+    "tool_hints.toml",
+)
 
 
 class Tables(msgspec.Struct):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.programs import principles, unknown_programs
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import rubric
 from toolguard_engine.model.call import Call, Host
@@ -209,10 +210,14 @@ def test_what_it_is_given_is_never_blocked_for_good() -> None:
     assert judged("acme run rm -rf /").decision == "hold"
 
 
-@each_row(
-    "name",
-    ["unknown.credentials", "unknown.upload", "unknown.installs", "unknown.reveals", "unknown.pays", "unknown.everyone"],
-)
+def test_each_principle_is_a_row_with_a_price() -> None:
+    rows, rules = principles.principles(), packs.packs()["unknown"]
+    assert [rule.id for rule in rules] == [f"unknown.{name}" for name in rows]
+    assert rows.keys() >= unknown_programs.FINDERS.keys()
+    assert {name: row.price for name, row in rows.items() if not 0 <= row.price <= 20} == {}
+
+
+@each_row("name", [f"unknown.{name}" for name in ("credentials", *unknown_programs.FINDERS)])
 def test_each_principle_can_be_switched_off(name: str) -> None:
     commands = [command for command, rule in HELD.items() if rule == name]
     assert commands

@@ -1,8 +1,9 @@
 """The rules that come with toolguard: TOML packs for people, and one JSON file, made from them, for the engine.
 
 A pack is `rules/<pack>.toml`: a list of `[[rule]]` tables, and on top of it perhaps `none = [...]`, which is added to the
-`none` of each rule with `run`, and lists of words `words.x = [...]`, which `$x` stands for: in `run` as alternatives, in any
-other list as its items. The JSON file leaves out the examples. `scripts/build_manifest` writes it.
+`none` of each rule with `run`, and lists of words `words.x = [...]`, which `$x` stands for: in `run` as alternatives, in
+any other list as its items. A table `principle` in a rule is for `effects.programs.principles`. The JSON file leaves out
+the examples. `scripts/build_manifest` writes it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 
 from toolguard_engine import lazy_re, packaged
 from toolguard_engine.effects.control_plane import verb_catalogue
+from toolguard_engine.effects.programs import principles
 from toolguard_engine.rules.rulebook import InvalidRuleError, Rule, Rulebook, rule_from
 
 _NAMED = lazy_re.compile(r"\$([a-z]++)")
@@ -62,6 +64,7 @@ def encode(rules: Iterable[Rule]) -> str:
 
 def _filled_in(rule: Mapping[str, Any], none: list[str], words: Mapping[str, list[str]]) -> Mapping[str, Any]:
     """A rule with the pack's `none` and `words` in it; what is no list of texts is left for `rule_from` to refuse."""
+    rule = {key: value for key, value in rule.items() if key != principles.KEY}
     filled = {key: _expanded(key, value, words) for key, value in rule.items()} if words else dict(rule)
     if none and "run" in filled:
         filled["none"] = [*filled.get("none", []), *none]

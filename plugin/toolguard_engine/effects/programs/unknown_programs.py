@@ -1,8 +1,9 @@
-"""Programs that are not known, judged by what they are given: the table of principles.
+"""Programs that are not known, judged by what they are given: what each principle does with its words.
 
 A principle looks at the words of a program of which nothing else is known, and finds what it would act on. Each has a rule
-of its own in `rules/unknown.toml`, with its score, and can be switched off by its id. Commands and code that such a program
-is given are found by `effects.commands.carried_commands`, keys that it is handed by `handed_keys`.
+of its own in `rules/unknown.toml`, with its score, its patterns and its price, and can be switched off by its id. Commands
+and code that such a program is given are found by `effects.commands.carried_commands`, keys that it is handed by
+`handed_keys`.
 
 The kind is `unknown-program`, with a flag for each principle:
 
@@ -21,15 +22,14 @@ A document that it may write over is an effect of the kind `perhaps-write`, beca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
-from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, Place, ProgramRun
 from toolguard_engine.effects.facts.places import Where, classify
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.option_parser import value_in
 from toolguard_engine.effects.manuals.option_spellings import HELP, REHEARSAL
+from toolguard_engine.effects.programs import principles
 
 MAX_WORDS = 60
 MAX_WORD = 400
@@ -39,21 +39,13 @@ _KIND = "unknown-program"
 Words = tuple[str, ...]
 
 
-class Principle(NamedTuple):
-    """`hints`: texts in lower case, one of which must be in the program's name and words before anything is searched.
-    `finds`: what it would act on, empty if nothing."""
-
-    flag: str
-    hints: tuple[str, ...]
-    finds: Callable[[Words, ProgramRun, Where], str]
+Finds = Callable[[Words, ProgramRun, Where], str]
+"""Finds what a program would act on; empty if nothing."""
 
 
 # --- a personal file that is handed on ------------------------------------------------------------------------------------
 
-_HANDS_ON = lazy_re.compile(
-    r"-{0,2}(?:send|upload|share|publish|push|put|post|paste|attach|attachment|serve|expose|transmit|beam|deploy|seed|host)"
-    r"(?:[-_:]?(?:file|files|folder|dir|doc|document|media|photo|attachment|message|msg))?s?"
-)
+_HANDS_ON = principles.pattern("upload", "hands_on")
 
 
 def _upload(words: Words, program: ProgramRun, where: Where) -> str:
@@ -76,27 +68,15 @@ _PATH_STARTS = ("~", "/", "$")
 
 # --- what is destroyed ----------------------------------------------------------------------------------------------------
 
-_DESTROYING = r"(?:delete|purge|wipe|erase|shred|destroy|expunge|nuke|obliterate|unlink)"
-_DESTROYS = lazy_re.compile(
-    rf"-{{0,2}}(?:force[-_])?{_DESTROYING}(?:d|s|r)?(?:[-_:=].{{0,80}})?|-{{1,2}}{_DESTROYING}[\w-]{{0,40}}|rm|rmr|del|remove|discard"
-    r"|-{1,2}remove(?:[-_](?:sources?|files?|originals?|inputs?|duplicates?|after|all|matching).{0,40})?"
-)
-_KEEPS = lazy_re.compile(
-    r"-{1,2}(?:no|skip|without|never|delete-?(?:page|track|layer|column|tag|meta)|remove-?(?:bg|back))[\w-]{0,40}"
-)
-_DESTROYER = lazy_re.compile(rf"(?:[a-z]{{0,12}}[-_])?(?:s?rm|{_DESTROYING})(?:d?er|z|[-_]?(?:cli|tool|files?|dir))?")
+_DESTROYS = principles.pattern("destroys", "destroys")
+_KEEPS = principles.pattern("destroys", "keeps")
+_DESTROYER = principles.pattern("destroys", "destroyer")
 """Names of programs that do nothing else."""
-_VERBS = lazy_re.compile(rf"{_DESTROYING}|rm|del|remove|drop|empty")
-_FORCES = lazy_re.compile(
-    r"-f|-y|-{1,2}(?:force|yes|assume-?yes|no-?confirm(?:ation)?|all|non-?interactive)(?:=.{0,20})?|\*|[\w.]{0,20}confirm\w{0,8}=(?:off|no|0|false)"
-)
-_WHOLLY = lazy_re.compile(
-    r"-{1,2}(?:nuke|expunge|obliterate|(?:delete|remove|purge|wipe|erase)[-_]?(?:all|everything)(?:[-_]\w{1,30})?|destroy|factory-reset)"
-)
+_VERBS = principles.pattern("destroys", "verbs")
+_FORCES = principles.pattern("destroys", "forces")
+_WHOLLY = principles.pattern("destroys", "wholly")
 """Options that destroy everything that a program keeps."""
-_ON_DISKS = lazy_re.compile(
-    r"-{0,2}(?:yes|force|write|erase|format|wipe|secure[-_]?erase|reset|flash|restore|burn|init|zap|revert)[\w-]{0,20}(?:=.{0,80})?"
-)
+_ON_DISKS = principles.pattern("destroys", "on_disks")
 
 
 def _destroys(words: Words, program: ProgramRun, where: Where) -> str:
@@ -123,14 +103,10 @@ def _disk(words: Words, program: ProgramRun, where: Where) -> str:
 
 # --- what is written ------------------------------------------------------------------------------------------------------
 
-_OUTPUT = lazy_re.compile(
-    r"-o|-{1,2}(?:out(?:put)?|out-?file|output-?file|save(?:-?as)?|export(?:-?file)?(?:-?name)?|write|dest)(?:[-_](?:to|file|path))?"
-)
-_READS = lazy_re.compile(
-    r"(?:.*[-_.])?(?:diff\w*|\w*diff|cmp|compare|grep|\w*grep|search|find|info|identify|stat|list|show|view|read|play|open|check|verify|print)"
-)
-_FILE = lazy_re.compile(r"[^\s]{0,300}[^\s/.]\.[A-Za-z][A-Za-z0-9]{1,5}")
-_OVERWRITES = lazy_re.compile(r"-y|-Y|-{1,2}(?:over-?write|force|clobber|yes|replace)(?:[-_=].{0,40})?")
+_OUTPUT = principles.pattern("overwrites", "output")
+_READS = principles.pattern("overwrites", "reads")
+_FILE = principles.pattern("overwrites", "file")
+_OVERWRITES = principles.pattern("overwrites", "overwrites")
 
 
 def written_over(program: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -160,7 +136,7 @@ def _perhaps_write(path: str, program: ProgramRun, where: Where) -> Iterator[Eff
 
 # --- what is pushed to an address -----------------------------------------------------------------------------------------
 
-_PUSHES = lazy_re.compile(r"(?:[\w-]{1,30}[:-])?(?:push|upload|put)")
+_PUSHES = principles.pattern("pushes", "pushes")
 
 
 def _pushes(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
@@ -170,7 +146,7 @@ def _pushes(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: AR
 
 # --- settings of the system -----------------------------------------------------------------------------------------------
 
-_SETS = lazy_re.compile(r"-{0,2}(?:set|write|put|replace|append|patch|insert|overwrite)(?:=.{0,300})?")
+_SETS = principles.pattern("settings", "sets")
 _PROTECTED: tuple[Place, ...] = ("system", "startup", "root")
 
 
@@ -185,20 +161,11 @@ def _settings(words: Words, program: ProgramRun, where: Where) -> str:
 
 # --- fetch and run --------------------------------------------------------------------------------------------------------
 
-_ADDRESS = lazy_re.compile(
-    r"(?:--?[\w-]{1,40}=)?(?:git\+)?(?:https?|git|ssh|ftp)://(?!localhost\b|127\.|0\.0\.0\.0|\[::1\])[^\s]{3,}"
-    r"|(?:git@|github:|gitlab:)[\w.-]{1,80}[:/][\w./-]{1,100}"
-)
-_INSTALLS = lazy_re.compile(
-    r"(?:(?:[\w-]{1,40}[:-])?(?:install|reinstall|sideload|bootstrap)|run|exec|eval|execute|load|require|source|i"
-    r"|--?(?:install|load|eval|exec|require|run)[\w-]{0,20})"
-)
-_ADDS = lazy_re.compile(r"add|get|pull|link|use|import|update|upgrade")
-_ADDED = lazy_re.compile(r"(?:plugin|extension|ext|addon|add-on|module|package|pkg|pin|skill|hook|overlay|theme|tap)s?")
-_CODE = lazy_re.compile(
-    r"https?://[^\s?#]{3,300}\.(?:java|jsh|kts?|groovy|sh|bash|zsh|fish|ps1|rb|pl|lua|py|jl|clj|cljs|scala|sc|exs|nims?|raku|tcl"
-    r"|wasm|jar|phar|js|mjs|ts)(?:[?#].{0,200})?"
-)
+_ADDRESS = principles.pattern("installs", "address")
+_INSTALLS = principles.pattern("installs", "installs")
+_ADDS = principles.pattern("installs", "adds")
+_ADDED = principles.pattern("installs", "added")
+_CODE = principles.pattern("installs", "code")
 
 
 def _installs(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
@@ -216,10 +183,8 @@ def _installs(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: 
     return ""
 
 
-_PACKAGE = lazy_re.compile(
-    r"https?://[^\s?#]{3,300}\.(?:appimage|deb|rpm|pkg|msi|exe|vsix|xpi|run|ez|flatpakref)(?:[?#].{0,200})?"
-)
-_TAKES = lazy_re.compile(r"-[iUS]|add|get")
+_PACKAGE = principles.pattern("installs", "package")
+_TAKES = principles.pattern("installs", "takes")
 
 
 def _says_install(at: int, words: Words) -> bool:
@@ -231,31 +196,21 @@ def _says_install(at: int, words: Words) -> bool:
 
 # --- words that show a secret, or move money ------------------------------------------------------------------------------
 
-_NOUNS = (
-    r"(?:seeds?|seed[-_]?phrase|mnemonics?|priv(?:ate)?[-_]?keys?|secret[-_]?keys?|secrets?(?:[-_]values?)?|passwords?|passwds?"
-    r"|passphrases?|credentials?|wif|xprv|psk|(?:api|access|auth|recovery|master|account)[-_]?(?:key|token|code)s?)"
-)
-_SHOWS = r"(?:get|dump|show|export|reveal|print|display|view|recover|decrypt|extract|read|cat|copy|fetch|lookup|unmask)"
-_REVEALS = lazy_re.compile(
-    rf"{_SHOWS}[-_:.]?{_NOUNS}|-{{1,2}}(?:{_SHOWS}|with|include|unmask|raw|plain(?:text)?|no-?mask)[-_]?{_NOUNS}"
-    r"|-{1,2}(?:reveal|unmask|unredacted|show-?values?|show-?values-?in-?clear|plain-?secrets)|key=clear|[\w.-]{0,60}[.-]psk"
-)
-_SHOW = lazy_re.compile(_SHOWS)
-_NAMED = lazy_re.compile(_NOUNS)
-_OF_KEYS = lazy_re.compile(
-    r"(?:.*[-_])?(?:keys?|keyring|keychain|keystore|keygen|wallets?|secrets?|passwords?)(?:[-_]?(?:cli|tool|ctl))?"
-)
+_REVEALS = principles.pattern("reveals", "shows_it")
+_SHOW = principles.pattern("reveals", "shows")
+_NAMED = principles.pattern("reveals", "secret")
+_OF_KEYS = principles.pattern("reveals", "keeper")
 """Names of programs that keep secrets: what they are asked to show is one."""
-_KEYRING = lazy_re.compile(r"(?:account|wallet|key|identity|vault|secret|password)s?")
-_PRIVATE = lazy_re.compile(r"seed(?:[-_]?phrase)?|mnemonic|priv(?:ate)?[-_]?key|xprv|wif|passphrase|recovery[-_]?key")
-_TAKEN_OUT = lazy_re.compile(r"download|export|dump|pull|reveal|decrypt")
-_OPENS = lazy_re.compile(r"decrypt|unseal|unmask|reveal|getpass(?:word)?")
-_OPENER = lazy_re.compile(r"[\w-]{1,40}[-_](?:decrypt|unseal|reveal|getpass)")
-_GETS = lazy_re.compile(r"(?:kv[-_:]?)?(?:get|read|dump|export|show|reveal|cat|fetch|pull)")
-_KEPT = lazy_re.compile(r"/?(?:[\w.-]{1,60}/){0,6}(?:secrets?|passwords?|credentials|private[-_]?keys?)(?:/[\w./-]{0,120})?")
-_VARIABLES = lazy_re.compile(r"(?:env|vars?|variables?|config)(?:[-:](?:list|get|show|export|pull|dump))?")
-_PLAIN = lazy_re.compile(r"-{1,2}(?:plain(?:text)?|kv|shell|show-?values?|raw|unmasked|dotenv|values)|/dev/stdout")
-_WHOLE = lazy_re.compile(r"export|dump|recover|reveal|decrypt|unmask")
+_KEYRING = principles.pattern("reveals", "keyring")
+_PRIVATE = principles.pattern("reveals", "private")
+_TAKEN_OUT = principles.pattern("reveals", "taken_out")
+_OPENS = principles.pattern("reveals", "opens")
+_OPENER = principles.pattern("reveals", "opener")
+_GETS = principles.pattern("reveals", "gets")
+_KEPT = principles.pattern("reveals", "kept")
+_VARIABLES = principles.pattern("reveals", "variables")
+_PLAIN = principles.pattern("reveals", "plain")
+_WHOLE = principles.pattern("reveals", "whole")
 
 
 def _reveals(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
@@ -295,17 +250,11 @@ def _kept_secret(words: list[str]) -> str:
     return ""
 
 
-_LISTED = lazy_re.compile(r"secrets")
+_LISTED = principles.pattern("reveals", "listed")
 """`secrets list` and the like show names only; `get` of a secret is not among the words for it."""
 
-_PAYS = lazy_re.compile(
-    r"(?:send[-_]?(?:to[-_]?address|payment|coins?|many|funds|money|tx|transaction)|pay(?:[-_]?(?:invoice|bill|ment|out)s?)?|payout"
-    r"|transfer|withdraw(?:al)?|pay[-_]?to|donate|tip|purchase|buy|sell|swap|stake|bid|place[-_]order|checkout|keysend)"
-)
-_AMOUNT = lazy_re.compile(
-    r"-{1,2}(?:amount|value|sats?|usd|eur|price|qty|quantity)(?:=.{1,40})?|!|all|max|[$\u20ac\u00a3]?\d{1,12}(?:[.,]\d{1,18})?"
-    r"(?:eth(?:er)?|btc|sats?|sol|usdc?|usdt|eur|gwei|wei|ada|[$\u20ac])?"
-)
+_PAYS = principles.pattern("pays", "pays")
+_AMOUNT = principles.pattern("pays", "amount")
 
 
 def _pays(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
@@ -317,17 +266,8 @@ def _pays(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG0
 
 # --- listening for everybody ----------------------------------------------------------------------------------------------
 
-_EVERYBODY = lazy_re.compile(
-    r"0\.0\.0\.0|\[::\]|bind_ip_all|--(?:bind|host|ip|address|listen|interface)[\w.-]{0,20}[= ](?:\*|::)(?=\s|$)|--public\b"
-    r"|all-interfaces|everyone:[fcw]|network\.host=_(?:site|global)_"
-)
-_NO_LOGIN = lazy_re.compile(
-    r"--?no-?auth\b|\bauth(?:entication)?[= ](?:none|false|off|disabled|no)\b"
-    r"|(?:token|password|passwd|secret)=(?:''|\"\")?(?=\s|$)"
-    r"|protected-mode[= ]no\b|--?no-?(?:pass(?:word|wd)?|pw|login|token)\b|without-auth|disable-auth"
-    r"|security[\w.]{0,20}=(?:false|off)|anonymous|skip-grant|everyone:[fcw]|guest[-_ ]ok=y|--?allow-?all\b"
-    r"|disable-?(?:check|filter)"
-)
+_EVERYBODY = principles.pattern("everyone", "everybody")
+_NO_LOGIN = principles.pattern("everyone", "no_login")
 
 
 def _everyone(words: Words, program: ProgramRun, where: Where) -> str:
@@ -342,11 +282,8 @@ _SHELLS = program_catalogue.programs("shell")
 
 # --- what runs by itself --------------------------------------------------------------------------------------------------
 
-_BY_ITSELF = lazy_re.compile(
-    r"(?:.*[-_:.])?(?:enable|register|autostart|startup|daemon(?:ize)?|submit|cron|schedule|hooks?|login-?items?|on-?(?:boot|login|start)"
-    r"|pre-?commit|post-?(?:commit|merge|checkout)|anchor|custom-?command)(?:[-_:./].*)?"
-)
-_TEMPORARY = lazy_re.compile(r"(?:\A|[\s'\"=:])(/(?:var/)?tmp/[^\s'\"]{1,200}|/dev/shm/[^\s'\"]{1,200})")
+_BY_ITSELF = principles.pattern("autostart", "by_itself")
+_TEMPORARY = principles.pattern("autostart", "temporary")
 
 
 def _persists(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
@@ -355,14 +292,6 @@ def _persists(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: 
     return next((path[1] for path in map(_TEMPORARY.search, words) if path), "")
 
 
-_SECRETIVE = (
-    "seed", "mnemonic", "key", "secret", "pass", "cred", "psk", "token", "wif", "xprv", "reveal", "mask", "values",
-    "account", "wallet", "redacted", "decrypt", "seal", "env", "var", "config",
-)  # fmt: skip
-_PAYING = (
-    "pay", "send", "transfer", "withdraw", "donate", "tip", "buy", "purchase", "sell", "swap", "stake", "bid", "order",
-    "checkout",
-)  # fmt: skip
 # --- all variables of the environment -------------------------------------------------------------------------------------
 
 _PRINTS_ALL = program_catalogue.programs("environment_printer")
@@ -378,25 +307,21 @@ def _environment(words: Words, program: ProgramRun, where: Where) -> str:  # noq
     return " | ".join(next(whole, ()))
 
 
-_DESTROYING_HINTS = (
-    "delete", "purge", "wipe", "erase", "shred", "destroy", "expunge", "nuke", "obliterate", "unlink", "rm", "del", "remove",
-    "discard", "/dev/",
-)  # fmt: skip
-PRINCIPLES = (
-    Principle("credentials", ("",), _environment),
-    Principle("upload", ("~", "/home", "/users/", "/root", "$home"), _upload),
-    Principle("pushes", ("push", "upload", "put"), _pushes),
-    Principle("destroys", _DESTROYING_HINTS, _destroys),
-    Principle("autostart", ("/tmp/", "/dev/shm/"), _persists),  # noqa: S108 - names
-    Principle("settings", ("/etc", "/usr", "/boot", "/var", "~", "/lib", "/opt"), _settings),
-    Principle("installs", ("://", "git@", "hub:", "lab:"), _installs),
-    Principle("reveals", _SECRETIVE, _reveals),
-    Principle("pays", _PAYING, _pays),
-    Principle(
-        "everyone", ("0.0.0", "[::]", "_all", "*", "::", "public", "everyone", "interfaces", "network.host"), _everyone
-    ),
-)
-"""In the order of the rules."""
+FINDERS: dict[str, Finds] = {
+    "environment": _environment,
+    "upload": _upload,
+    "pushes": _pushes,
+    "destroys": _destroys,
+    "autostart": _persists,
+    "settings": _settings,
+    "installs": _installs,
+    "reveals": _reveals,
+    "pays": _pays,
+    "everyone": _everyone,
+}
+"""By the name of the principle. Its flag is the name, but for those of `_FLAGS`."""
+_FLAGS = {"environment": "credentials"}
+_PRINCIPLES = [(frozenset([_FLAGS.get(name, name)]), principles.hints(name), finds) for name, finds in FINDERS.items()]
 
 
 _OWN_HINTS = ("~", "/home", "/users/", "$home")
@@ -415,7 +340,7 @@ def effects(program: ProgramRun, where: Where) -> list[Effect]:
     text = f"{program.name} {' '.join(words)}".lower()
     found = list(written_over(program, where)) if any(map(text.__contains__, _OWN_HINTS)) or program.cwd else []
     return found + [
-        Effect(_KIND, f"{program.name} {target}"[:_SHOWN], "", frozenset([principle.flag]), program)
-        for principle in PRINCIPLES
-        if any(map(text.__contains__, principle.hints)) and (target := principle.finds(words, program, where))
+        Effect(_KIND, f"{program.name} {target}"[:_SHOWN], "", flags, program)
+        for flags, hints, finds in _PRINCIPLES
+        if any(map(text.__contains__, hints)) and (target := finds(words, program, where))
     ]

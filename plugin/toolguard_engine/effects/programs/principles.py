@@ -1,0 +1,48 @@
+"""What the principles for programs that are not known look at: words and patterns, which stand beside their rules
+(`rules/unknown.toml`), each with its price."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from toolguard_engine import lazy_re, packaged
+
+SOURCE = "rules/unknown.toml"
+KEY = "principle"
+_NAMED = lazy_re.compile(r"\$([a-z]++)")
+
+
+class Principle(msgspec.Struct, frozen=True):
+    """`price`: the calls that only it holds, of 4,000 honest commands; `hints`: texts in lower case, one of which must be
+    among the name and the words before anything is searched; `patterns`: by what they are for."""
+
+    price: float
+    hints: tuple[str, ...]
+    patterns: Mapping[str, str]
+
+
+def hints(name: str) -> tuple[str, ...]:
+    return principles()[name].hints
+
+
+def pattern(name: str, purpose: str) -> re.Pattern[str]:
+    """What the principle `name` looks for with this purpose."""
+    return lazy_re.compile(principles()[name].patterns[purpose])
+
+
+@cache
+def principles() -> Mapping[str, Principle]:
+    """All of them, by the ids of their rules without the name of the pack."""
+    table = packaged.table(SOURCE)
+    return {rule["id"].partition(".")[2]: _principle(rule[KEY], table["words"]) for rule in table["rule"]}
+
+
+def _principle(row: Mapping[str, Any], words: Mapping[str, list[str]]) -> Principle:
+    patterns = {name: text for name, text in row.items() if name not in ("price", "hints")}
+    filled = {name: _NAMED.sub(lambda named: f"(?:{'|'.join(words[named[1]])})", text) for name, text in patterns.items()}
+    return Principle(row["price"], tuple(row.get("hints", ())), filled)
