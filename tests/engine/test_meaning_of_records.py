@@ -310,6 +310,27 @@ def test_a_file_system_that_is_late(world: ChangingWorld, *, first: bool, second
     assert (code(world, call) == "approval.consumed") is covered
 
 
+def test_what_names_too_much_stays_so_however_large_its_meaning_is(
+    world: ChangingWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(named_places, "MAX_TARGETS", 50)
+    call = world.call("rm -rf " + " ".join(f"some/folder/with/a/long/name/{number}" for number in range(60)))
+    world.approved(call)
+    assert meaning(world, call).gap == MANY
+    assert code(world, call) == "approval.pending"
+
+
+def test_a_program_that_runs_often_is_looked_at_once(world: ChangingWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(named_places, "MAX_READ", 40)
+    world.put("w/list", "a")
+    call = world.call("mystery --list list;" * 30 + "rm -rf build")
+    world.approved(call)
+    assert code(world, call) == "approval.consumed"
+    world.approved(call)
+    world.put("w/list", "b")
+    assert code(world, call) == "approval.pending"
+
+
 def test_a_damaged_meaning_is_a_damaged_store(world: ChangingWorld) -> None:
     call = world.call("rm -rf build")
     world.approved(call)

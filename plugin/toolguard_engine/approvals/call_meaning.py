@@ -95,8 +95,8 @@ def derive(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
     whole = msgspec.json.encode(structs.replace(meaning, call=""))
     if len(whole) <= MAX_SIZE:
         return meaning
-    digest = sha256(whole).hexdigest()
-    return structs.replace(meaning, effects=(), files=(), gap=f"{TOO_LARGE}: {digest}")
+    gap = MANY if named.gap == MANY else f"{TOO_LARGE}: {sha256(whole).hexdigest()}"
+    return structs.replace(meaning, effects=(), files=(), gap=gap)
 
 
 def _effect(target: NamedTarget, seen: SeenTarget) -> MeantEffect:

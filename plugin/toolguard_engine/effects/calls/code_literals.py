@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls.reading import CallReading
@@ -11,6 +10,7 @@ from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.commands.handed_code import LANGUAGES_BY_ENDING
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.model.work_limit import TooIntricate
 
 MAX_LITERALS = 1_024
 """Of all code together, counted before it is known whether there is a file."""
@@ -26,25 +26,26 @@ _SHELL_ENDINGS = tuple(ending for ending, language in LANGUAGES_BY_ENDING.items(
 
 
 def paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
-    """Yields at most `MAX_LITERALS` paths and one more. A relative path is meant from the folder of the program, or of the
-    script. Raises `TooIntricate`."""
-    return list(dict.fromkeys(islice(_paths(reading, runs, where), MAX_LITERALS + 1)))
+    """Those of all code. A relative path is meant from the folder of the program, or of the script. Raises `TooIntricate`,
+    also if there are more than `MAX_LITERALS`."""
+    pairs = list[tuple[str, str]]()
+    for code, folders in _codes(reading, runs):
+        reading.work.spend(len(code) // STEP_CHARACTERS)
+        literals = dict.fromkeys([text for _, text in _LITERAL.findall(code) if "://" not in text])
+        if len(pairs) + len(literals) * len(folders) > MAX_LITERALS:
+            raise TooIntricate
+        pairs += [(literal, folder) for literal in literals for folder in folders]
+    return list(dict.fromkeys([normal(literal, where, folder) for literal, folder in pairs]))
 
 
-def _paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> Iterator[str]:
+def _codes(reading: CallReading, runs: tuple[ProgramRun, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is run, with the folders that paths in it may be meant from."""
     folders = dict[str, None]()
     for program in runs:
         if UNKNOWN not in program.cwd and code_sources.language(program.name):
             folders[program.cwd] = None
             if (inline := code_sources.source(program)) is not None:
-                yield from _in(reading, inline[1], (program.cwd,), where)
+                yield inline[1], (program.cwd,)
     for path, file in reading.running.judged.items() if folders else ():
         if not path.endswith(_SHELL_ENDINGS):
-            yield from _in(reading, file.text, (*folders, path.rpartition("/")[0]), where)
-
-
-def _in(reading: CallReading, code: str, folders: tuple[str, ...], where: Where) -> Iterator[str]:
-    reading.work.spend(len(code) // STEP_CHARACTERS)
-    for literal in dict.fromkeys(text for _, text in _LITERAL.findall(code)):
-        if "://" not in literal:
-            yield from (normal(literal, where, folder) for folder in folders)
+            yield file.text, (*folders, path.rpartition("/")[0])

@@ -9,14 +9,14 @@ means their content, unless targets are taken from them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate, chain, takewhile
+from itertools import accumulate, chain, islice, takewhile
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import code_literals
 from toolguard_engine.effects.calls.path_owners import FOLLOWED, GLOBS, goes_on
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.command import FEW_RUNS, UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.effects.landings.checked_out_files import repository, working_tree
@@ -60,38 +60,51 @@ _GIT_FILES = (
 
 
 def places_to_look_at(reading: CallReading) -> Named:
-    """Everything that has to be looked at for this call."""
+    """Everything that has to be looked at for this call; of one that names too much, only what tells what it runs."""
     where = reading.command_where if reading.executes else reading.where
     folder = _folder(where) if reading.commands else ""
     every, effects, gap = _known(reading)
     runs = _short(every)
+    is_cut = len(runs) < len(every)
     try:
         reading.work.spend(WORD * sum(map(_words_of, runs)))
     except TooIntricate:
         runs, gap = (), INTRICATE
     targets = list(dict.fromkeys([*_named(reading, where), *(_target(effect, where) for effect in effects)]))
     code, unread = _code(reading) if reading.commands else ((), ())
-    words = list(dict.fromkeys(_words(runs, targets, where)))
+    words = list(islice(_words(runs, targets, where), MAX_WORDS + 1))
     unread = (*unread, *_git_files(runs, where))
-    words = [path for path in words if path not in dict(code) and path not in unread]
-    data, is_cut = _data(reading, runs, {*words, *unread, *dict(code), *(target.path for target in targets)}, where)
+    known = {*unread, *dict(code)}
+    words = [path for path in words if path not in known]
+    data: tuple[str, ...] = ()
+    if not (is_cut := is_cut or len(targets) > MAX_TARGETS or len(words) > MAX_WORDS):
+        data, is_cut = _data(reading, runs, known.union(words, [target.path for target in targets]), where)
+    if is_cut and not gap:
+        return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, gap=MANY)
     settings = tuple(_settings(runs, effects, where)) if reading.commands and not code else ()
-    is_cut = is_cut or len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) < len(every)
-    gap = gap or (MANY if is_cut else "")
     folder = "" if runs and not (code or unread) and _is_anywhere(runs, effects) else folder
     return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), data, settings, gap)
 
 
 def _known(reading: CallReading) -> tuple[tuple[ProgramRun, ...], tuple[Effect, ...], str]:
-    """The programs and the effects, as far as they are known, and why not all are: what is known counts also if the rest is
-    too complex."""
+    """The programs, each once, and the effects, as far as they are known, and why not all are: what is known counts also if
+    the rest is too complex."""
     runs: tuple[ProgramRun, ...] = ()
     try:
-        runs = reading.runs if reading.commands else ()
+        runs = _distinct(reading.runs) if reading.commands else ()
         effects = reading.command_effects if reading.commands else ()
         return runs, (*chain.from_iterable(effects), *reading.tool_effects), ""
     except (TooIntricate, RecursionError, MemoryError):
         return runs, (), INTRICATE
+
+
+def _distinct(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
+    if len(runs) < FEW_RUNS:
+        return runs
+    kept: dict[tuple[object, ...], ProgramRun] = {}
+    for program in runs:
+        kept.setdefault(program.likeness, program)
+    return tuple(kept.values())
 
 
 def _short(every: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
@@ -157,16 +170,21 @@ def _code(reading: CallReading) -> tuple[tuple[tuple[str, str], ...], tuple[str,
 
 
 def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Where) -> Iterator[str]:
-    """The paths that the programs may read, as far as they may decide what is done."""
+    """The paths that the programs may read, each once, as far as they may decide what is done."""
     taken = {target.path for target in targets if target.kind in FOLLOWED}
     takes_targets = any(UNKNOWN in target.text for target in targets) or any(_takes_words(program) for program in runs)
+    seen, given = set[tuple[str, str]](), set[str]()
     for program in runs:
         if UNKNOWN in program.cwd:
             continue
         for word in chain(["."] if program.cwd else (), _read_by(program)):
+            if (program.cwd, word) in seen:
+                continue
+            seen.add((program.cwd, word))
             path = _before_wildcard(normal(word, where, program.cwd))
-            is_open = bool(path) and not path.startswith(_SYSTEM) and path not in taken
+            is_open = bool(path) and not path.startswith(_SYSTEM) and path not in taken and path not in given
             if is_open and (takes_targets or not _is_log(path)):
+                given.add(path)
                 yield path
 
 
@@ -176,9 +194,8 @@ def _data(reading: CallReading, runs: tuple[ProgramRun, ...], known: set[str], w
         paths = code_literals.paths(reading, runs, where)
     except TooIntricate:
         return (), True
-    kept = (path for path in paths[: code_literals.MAX_LITERALS] if path not in known)
-    data = tuple(path for path in kept if not path.startswith(_SYSTEM) and UNKNOWN not in path and not _is_log(path))
-    return data, len(paths) > code_literals.MAX_LITERALS
+    kept = (path for path in paths if path not in known)
+    return tuple(path for path in kept if not path.startswith(_SYSTEM) and UNKNOWN not in path and not _is_log(path)), False
 
 
 def _read_by(program: ProgramRun) -> Iterator[str]:
