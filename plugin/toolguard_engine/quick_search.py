@@ -40,6 +40,11 @@ def may_be_in(pattern: re.Pattern[str], text: str) -> bool:
     return _search(pattern.pattern, ignore_case, wide=True)(_narrowed(text)) is not None
 
 
+def first_in(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Where the pattern, itself in ASCII, is first in the text."""
+    return pattern.search(text) if may_be_in(pattern, text) else None
+
+
 @lru_cache(maxsize=8)
 def _narrowed(text: str) -> bytes:
     """A byte for each character: those that are not ASCII are all the same."""

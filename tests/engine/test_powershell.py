@@ -7,6 +7,7 @@ from shlex import quote
 from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.syntax.windows_shells import as_powershell
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
@@ -253,6 +254,12 @@ def test_honest_commands_pass(command: str) -> None:
 @each_row("command", POSIX)
 def test_posix_commands_pass(command: str) -> None:
     assert GUARD.weigh(Call("exec", {"command": command}, cwd="/home/ada/work")).decision == "allow"
+
+
+@each_row("command", [*HARMFUL, *FOR_CMD, *HONEST, *POSIX])
+def test_it_is_known_in_a_long_text_as_in_a_short_one(command: str) -> None:
+    beginning = "git status\n"
+    assert bool(as_powershell(beginning * 100 + command)) == bool(as_powershell(beginning + command))
 
 
 @each_row("text", ["Get-Item x; " + "ls a; " * 3_000, "Get-Item x; " + "git status; " * 2_500, "$env:X; " + "foo;" * 6_000])

@@ -21,8 +21,8 @@ _INNERMOST = lazy_re.compile(r"\{([^{}]*+)\}")
 _RANGE = lazy_re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.-?\d{1,4})?")
 
 
-def words_of(parts: tuple[Part, ...]) -> Iterable[Iterable[Part]]:
-    """The words that brace expansion makes of one word."""
+def words_of(parts: tuple[Part, ...]) -> Iterable[Iterable[Part] | str]:
+    """The words that brace expansion makes of one word; as a text if nothing else is to be expanded in them."""
     if not any(isinstance(part, Literal) and not part.quoted and "{" in part.text for part in parts):
         return [parts]
     template = "".join(
@@ -31,7 +31,7 @@ def words_of(parts: tuple[Part, ...]) -> Iterable[Iterable[Part]]:
     )
     if len(template) > MAX_TEMPLATE or template.count("{") > MAX_BRACES:
         return [[Literal(UNKNOWN)]] * (MAX_BRACES + 1)
-    return [_parts(text, parts) for text in islice(_expanded(template), MAX_BRACES + 1)]
+    return [text if text.isascii() else _parts(text, parts) for text in islice(_expanded(template), MAX_BRACES + 1)]
 
 
 def _expanded(template: str) -> Iterable[str]:

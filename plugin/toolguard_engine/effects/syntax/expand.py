@@ -66,8 +66,12 @@ def expand(word: Word, state: ShellState, capture: Captured) -> Fields:
     fields = Fields([])
     state.work.spend(_FIELD)
     for number, parts in enumerate(brace_words.words_of(word)):
-        _split(parts, state, capture, fields)
-        state.work.spend(_FIELD)
+        if isinstance(parts, str):
+            fields.texts.append(parts)
+            state.work.spend(_FIELD + 1 + len(parts) / _CHARACTERS)
+        else:
+            _split(parts, state, capture, fields)
+            state.work.spend(_FIELD)
         if number == brace_words.MAX_BRACES or len(fields.texts) > MAX_FIELDS:
             del fields.texts[MAX_FIELDS:]
             fields.cut = True

@@ -6,6 +6,7 @@ import re
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.quick_search import may_be_in
 
 _APPROVED = word_set(
     "add approve assert backup block build checkpoint clear close compare complete compress confirm connect convert"
@@ -18,14 +19,22 @@ _APPROVED = word_set(
 )
 """The verbs that `Get-Verb` lists, and the few more that PowerShell's own cmdlets have."""
 
+_BETWEEN = r"[|;&({=}>\n][\s&.'\"({|;=}>!,]*+"
+_BEFORE = r"(?:(?i:return)\s++)?(?:[A-Za-z][\w.]*+\\)?"
+_SHORT = r"(?i:iex|iwr|irm|ri|gci|gc|ac|saps|cmd(?:\.exe)?)"
 _COMMANDS = lazy_re.compile(
-    r"[|;&({=}>\n][\s&.'\"({|;=}>!,]*+(?:(?:(?i:return)\s++)?(?:[A-Za-z][\w.]*+\\)?"
-    r"(?:(?P<verb>[A-Za-z]{2,13})-(?P<noun>[A-Za-z]{2,60}+)(?![-./\\\w])"
-    r"|(?P<short>(?i:iex|iwr|irm|ri|gci|gc|ac|saps|cmd(?:\.exe)?))(?=[\s('\"])"
+    rf"{_BETWEEN}(?:{_BEFORE}(?:(?P<verb>[A-Za-z]{{2,13}})-(?P<noun>[A-Za-z]{{2,60}}+)(?![-./\\\w])"
+    rf"|(?P<short>{_SHORT})(?=[\s('\"])"
     r"|(?P<like>(?i:del|erase|rd|rmdir|ren|type|copy|move|mv|mi|cp|ci|rm|ls|dir|cat|clc|sc))(?=[\s'\"])))?"
 )
 """What stands between two commands (after a comment too: `#> x`), and the first word of the second if it may be one of
 PowerShell. It matches without such a word too, so that no part is gone through twice."""
+
+_SURE = lazy_re.compile(
+    rf"{_BETWEEN}{_BEFORE}(?:(?:(?i:{'|'.join(sorted(_APPROVED))})-[A-Za-z]|[A-Z][A-Za-z]{{1,12}}-[A-Z])[A-Za-z]"
+    rf"|{_SHORT}[\s('\"])"
+)
+"""A command that is one of PowerShell wherever it stands. Only searched for by `may_be_in`, in linear time."""
 
 _PLACE = lazy_re.compile(r"\b[A-Za-z]:\\|\$HOME\\|\$env:|~\\", re.IGNORECASE)
 _OTHERS = lazy_re.compile(
@@ -85,10 +94,13 @@ def _unescaped(command: str) -> str:
 
 def _begins(command: str) -> bool:
     """Whether a cmdlet or its short name begins a command."""
-    if "&" in command and _TEXT_CALLED.search("\n" + command):
+    text = "\n" + command
+    if "&" in command and _TEXT_CALLED.search(text):
         return True
+    if not (may_be_in(_SURE, text) or may_be_in(_PLACE, text)):
+        return False
     like = False
-    for match in _COMMANDS.finditer("\n" + command):
+    for match in _COMMANDS.finditer(text):
         if match.lastgroup == "noun":
             verb = match["verb"]
             if verb.lower() in _APPROVED or (verb[0].isupper() and match["noun"][0].isupper()):

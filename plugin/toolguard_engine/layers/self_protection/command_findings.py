@@ -45,6 +45,7 @@ from toolguard_engine.layers.self_protection.scene import (
 from toolguard_engine.model.call import Host
 from toolguard_engine.model.lazy import kept_with
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
+from toolguard_engine.quick_search import first_in
 
 NEAR, NEAR_WORD, NEAR_PATH, NEAR_SIGN = 14, 2, 4, 5
 """Steps of work for each program of a command that may concern the guard, for each of its words, again where one of them may
@@ -103,7 +104,7 @@ def findings(
         if near := _is_near(reading, host, folder):
             work.spend_at_once(_steps(runs))
     except TooIntricate:
-        if not (named := _NAMED.search(command)):
+        if not (named := first_in(_NAMED, command)):
             raise
         yield _too_long(command, named[0])
         return
@@ -114,7 +115,7 @@ def findings(
         if away:
             scene = CommandScene(runs, host, folder, lists=lists)
             yield from (replace(finding, certain=False, harmless=None) for finding in _of_scene(scene, away, work, depth))
-    if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and (named := _NAMED.search(command)):
+    if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and (named := first_in(_NAMED, command)):
         yield _too_long(command, named[0])
 
 

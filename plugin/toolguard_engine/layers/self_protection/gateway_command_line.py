@@ -18,6 +18,7 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.gateway_programs import LAUNCHERS, own_words
 from toolguard_engine.layers.self_protection.own_command_line import NAMES
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_textual
+from toolguard_engine.quick_search import first_in
 
 REASON = "This command would remove or disable the guard, or change the configuration that keeps it in place."
 ANSWERS = "This command would answer an approval request in place of a person."
@@ -129,7 +130,7 @@ def _commands(run: ProgramRun) -> Iterator[ProtectionFinding]:
     own = own_words(run)
     certain = True
     if own is None:
-        at = next((at for at, word in enumerate(words) if OWN_PROGRAM.search(word)), None)
+        at = next((at for at, word in enumerate(words) if first_in(OWN_PROGRAM, word)), None)
         if at is None and "toolguard" in words:
             at = next((at for at, word in enumerate(words) if _BUILT.search(word)), None)
         if at is None or (run.name in PROGRAMS and run.name not in LAUNCHERS):

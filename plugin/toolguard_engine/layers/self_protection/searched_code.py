@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from toolguard_engine.model.text_answers import kept_by_text
-from toolguard_engine.quick_search import may_be_in
+from toolguard_engine.quick_search import first_in
 
 T = TypeVar("T")
 KEPT_CODES = 500
@@ -62,4 +62,4 @@ class SearchedCode:
 
 
 def _has(pattern: re.Pattern[str], text: str) -> bool:
-    return may_be_in(pattern, text) and pattern.search(text) is not None
+    return first_in(pattern, text) is not None
