@@ -293,6 +293,67 @@ def test_a_folder_to_which_a_file_of_the_agents_was_moved_stays_the_agents(play:
     assert play.may_run("exec", {"command": "rm -rf ~/box"})
 
 
+MAKING = pytest.mark.parametrize(
+    ("command", "file", "delete"),
+    [
+        ("make build", "bin/relay", "rm -rf bin"),
+        ("npm run build:lib", "lib/a.js", "rm -rf lib"),
+        ("go build -o tools/x ./cmd", "tools/x", "rm -rf tools"),
+        ("acme render --output=shown/a.svg a.dot", "shown/a.svg", "rm -rf shown"),
+        ("tar czf packed/a.tgz a", "packed/a.tgz", "rm -rf packed"),
+        ("Rscript -e 'rmarkdown::render(\"r.Rmd\")'", "r_files/a.png", "rm -rf r_files"),
+        ('python3 -c \'import os; os.makedirs("covers"); load("covers")\'', "covers/a.jpg", "rm -rf covers"),
+        ('node -e \'fs.mkdirSync("shots"); shoot("shots")\'', "shots/a.png", "find shots -name '*.png' -delete"),
+        ("cp a notes/deep/b", "notes/deep/b", "rm -f notes/deep/*"),
+    ],
+)
+
+
+@MAKING
+def test_a_folder_that_a_program_made_is_the_agents(play: Play, command: str, file: str, delete: str) -> None:
+    play.run(command, play.made(file))
+    assert play.may_run("exec", {"command": delete})
+
+
+@MAKING
+def test_a_folder_that_was_there_before_a_program_wrote_to_it_is_not(
+    play: Play, command: str, file: str, delete: str
+) -> None:
+    (play.work / file).parent.mkdir(parents=True)
+    play.run(command, play.made(file))
+    assert not play.may_run("exec", {"command": delete})
+
+
+@MAKING
+def test_a_folder_that_a_program_did_not_make_is_not_the_agents_later(
+    play: Play, command: str, file: str, delete: str
+) -> None:
+    play.run(command)
+    play.made(file)()
+    assert not play.may_run("exec", {"command": delete})
+
+
+@MAKING
+def test_a_folder_that_a_program_made_is_not_the_agents_once_something_of_a_person_is_in_it(
+    play: Play, command: str, file: str, delete: str
+) -> None:
+    play.run(command, play.made(file))
+    play.run(f'for f in ~/Pictures/*; do mv "$f" {file.rpartition("/")[0]}/; done')
+    assert not play.may_run("exec", {"command": delete})
+
+
+def test_the_folder_that_a_program_runs_in_is_not_made_by_it(play: Play) -> None:
+    play.run("cd sub/deep && go build -o x && echo done > log", play.made("sub/deep/x"))
+    assert not play.may_run("exec", {"command": "rm -rf sub/deep"})
+    assert not play.may_run("exec", {"command": "rm -rf sub"})
+
+
+def test_a_folder_of_which_the_agent_deletes_a_part_stays_the_agents(play: Play) -> None:
+    play.run("make build", play.made("bin/a.tmp2", "bin/b"))
+    play.run("find bin -name '*.tmp2' -delete", (play.work / "bin/a.tmp2").unlink)
+    assert play.may_run("exec", {"command": "rm -rf bin"})
+
+
 def test_a_folder_is_not_the_agents_if_it_was_there_or_holds_what_a_person_had(play: Play) -> None:
     home = play.work.parent
     for name in ("there", "Documents/a", "Documents/b"):

@@ -59,6 +59,8 @@ class RecordedFiles(FileReader):
             self._written[path] = FileText(path, text, digest, (0, 0, len(text), len(self._written)))
 
     def _happened(self, change: MadeFile) -> None:
+        if change.kind == "removed" and change.many:
+            return  # which files of the folder these are is not recorded
         leaves = change.path if change.kind == "removed" else change.source if change.kind == "moved" else ""
         for path in [file for file in self._made if leaves and (file == leaves or file.startswith(f"{leaves}/"))]:
             self._made[path] = False

@@ -63,7 +63,7 @@ class _Result(NamedTuple):
 class _Running(Struct, dict=True):
     """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
     and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away;
-    `new_folders`: those that it makes where nothing was;
+    `staying`: the folders among them of which it deletes only a part; `new_folders`: those that it makes where nothing was;
     `most_steps`: of the memory, after which moves are only known by their sources: they are counted before the answer
     (`RunFiles.copies`), and what was not foreseen there may not stop other sessions."""
 
@@ -72,6 +72,7 @@ class _Running(Struct, dict=True):
     judged: dict[str, FileText]
     folders: frozenset[str] = frozenset()
     leaving: set[str] = field(default_factory=set)
+    staying: list[str] = field(default_factory=list)
     new_folders: list[str] = field(default_factory=list)
     process: str = ""
     most_steps: float = inf
@@ -112,7 +113,7 @@ class FileWatch:
         """
         runs = bool(reading.commands and reading.command_readings)
         judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
-        makes = runs and made_folders.makes_any(reading)
+        makes = runs and bool(made_folders.folders(reading))
         if not (judged or starts or reading.tool_effects or any(reading.command_effects) or makes):
             return
         running = _Running(reading, frozenset(), judged, process=process)
@@ -212,7 +213,10 @@ class FileWatch:
             known = self._timer.limited(running.reading.work, lambda: running.files)
             for removes, found in groupby(known, lambda change: change.kind == "removed"):
                 if removes:
-                    running.leaving.update(change.path for change in found if is_movable(change.path))
+                    for change in found:
+                        if is_movable(change.path):
+                            running.leaving.add(change.path)
+                            running.staying += [change.path] if change.many else []
                     continue
                 for change in found:
                     running.leaving.discard(change.path)
@@ -277,6 +281,7 @@ class FileWatch:
 
     def _compare(self, run: _Running) -> None:
         """What was judged with what lies there now."""
+        self._memory().forget_folders(run.leaving.difference(run.staying))
         self._forget_gone(run.leaving)
         own = {change.path for change in run.files}
         self.code_ahead.add(change.path for change in run.files if change.kind != "removed")
@@ -304,7 +309,6 @@ class FileWatch:
         """A call that would delete or move files may have failed, or done it to some of them: only what is gone has no
         record any more. What lies there again need not be what an agent has made."""
         memory = self._memory()
-        memory.forget_folders(paths)
         if self._reader is None or not paths or memory.is_empty:
             return
         gone = set(self._reader.missing(list(paths)))

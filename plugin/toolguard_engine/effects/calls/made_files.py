@@ -42,7 +42,8 @@ _NO_TEXT = frozenset({"path", "file_path", "filePath", "file", *_OLD_TEXT})
 class MadeFile(msgspec.Struct, frozen=True):
     """`path`: absolute; `source`: of what is moved, copied or linked, or the host of what is fetched, empty where it is not
     known. `text`: what is written, None where it is not known; `whole`: nothing else will be in the file; `old`: the text in
-    its place before. `many`: `source` is a pattern with wildcards, and `path` the folder that all it means is moved to.
+    its place before. `many`: `source` is a pattern with wildcards, and `path` the folder that all it means is moved to; of
+    what is removed, only a part of what is in the folder `path`, which stays.
     `merged`: what is in the folder `source` lands in `path`, also where that is a folder already (`cp -r x/. y`)."""
 
     kind: Literal["wrote", "moved", "copied", "linked", "removed"]
@@ -170,7 +171,7 @@ def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where
                     continue  # `find . -name '*.tmp' -exec mv {} out/`: nothing that anybody misses
                 yield from _of_pairs(program, pairs, where, effect.target if "each" in effect.flags else "")
         elif effect.kind == "delete":
-            yield MadeFile("removed", _path(effect.target, where, program.cwd))
+            yield MadeFile("removed", _path(effect.target, where, program.cwd), many="filtered" in effect.flags)
         elif effect.kind in _WRITES and effect.place not in ("remote", "null"):
             host = _host(program) if "fetched" in effect.flags or _is_fed_by_fetcher(program) else None
             path = _path(effect.target, where, program.cwd)

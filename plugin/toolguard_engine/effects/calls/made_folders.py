@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolguard_engine.effects.calls import filled_folders
 from toolguard_engine.effects.calls.made_files import is_known
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue
@@ -23,14 +24,6 @@ _MAKERS = program_catalogue.programs("empty_folder_maker")
 _CHECKS_OUT = frozenset({"clone", "worktree add"})
 
 
-def makes_any(reading: CallReading) -> bool:
-    """Whether a call makes folders that are known; most programs that can do so do something else."""
-    for run in reading.runs if reading.commands else ():
-        if run.name in _MAKERS:
-            return bool(folders(reading))
-    return False
-
-
 @kept
 def folders(reading: CallReading) -> list[str]:
     """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run."""
@@ -42,18 +35,34 @@ def folders(reading: CallReading) -> list[str]:
             path = normal(word, reading.command_where, run.cwd)
             if is_known(path) and path.count("/") > 1:
                 nested.update(dict.fromkeys((*_above(path, run, reading.command_where), path)))
+    for path in filter(is_known, filled_folders.paths(reading)):
+        if _may_be_made(path, reading.command_where) and _is_plain(path, reading.command_where):
+            nested.update(dict.fromkeys((*_around(path, reading.command_where), path)))
     return list(nested)[:MAX_FOLDERS]
 
 
 def _above(path: str, run: ProgramRun, where: Where) -> Iterator[str]:
-    """The folders around it that `mkdir -p` makes where they are missing; not those around the agent's own, nor with names
-    that a person's folders have: whether something was there is not always known."""
-    own = [f"{folder}/" for folder in (where.home, where.cwd, where.workspace, where.state_dir) if folder]
-    above = path.rpartition("/")[0] if run.name == "mkdir" and run.words.has("--parents") else ""
-    while above.count("/") > 1 and not any(folder.startswith(f"{above}/") for folder in own):
-        if place(above, where) in _PLAIN and _PERSONAL.isdisjoint(marks(above, where)):
+    """The folders around it that `mkdir -p` makes where they are missing."""
+    return _around(path, where) if run.name == "mkdir" and run.words.has("--parents") else iter(())
+
+
+def _around(path: str, where: Where) -> Iterator[str]:
+    """Folders around one that may be made with it; not those around the agent's own."""
+    above = path.rpartition("/")[0]
+    while _may_be_made(above, where):
+        if _is_plain(above, where):
             yield above
         above = above.rpartition("/")[0]
+
+
+def _may_be_made(path: str, where: Where) -> bool:
+    own = (where.home, where.cwd, where.workspace, where.state_dir)
+    return path.count("/") > 1 and not any(folder and f"{folder}/".startswith(f"{path}/") for folder in own)
+
+
+def _is_plain(path: str, where: Where) -> bool:
+    """Whether it has no name that a person's folders have: whether something was there is not always known."""
+    return place(path, where) in _PLAIN and _PERSONAL.isdisjoint(marks(path, where))
 
 
 _PLAIN = frozenset({"in-home", "in-workspace"})

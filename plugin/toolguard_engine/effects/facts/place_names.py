@@ -65,9 +65,9 @@ ARTEFACTS: Final = word_set(
     "storybook-static .docusaurus .serverless .aws-sam cdk.out .hypothesis .ipynb_checkpoints tmp temp .tmp .DS_Store "
     "playwright-report test-output test-results test-reports test-report package-lock.json yarn.lock pnpm-lock.yaml "
     ".egg _site .sass-cache .jekyll-cache .astro .swc .esbuild .rollup.cache .wireit .stryker-tmp .expo .metro-cache "
-    ".metals .bloop .zig-cache zig-cache zig-out elm-stuff .stack-work dist-newstyle autom4te.cache .pub-cache .kotlin .cxx "
-    ".externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache .stylelintcache "
-    "blib cover_db packs-test __snapshots__ coverage.xml coverage.json lcov.info junit.xml"
+    ".metals .bloop .godot .zig-cache zig-cache zig-out elm-stuff .stack-work dist-newstyle autom4te.cache .pub-cache "
+    ".kotlin .cxx .externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache "
+    ".stylelintcache blib cover_db packs-test __snapshots__ coverage.xml coverage.json lcov.info junit.xml"
 )
 ARTEFACT_ENDS: Final = (
     ".egg-info", ".pyc", ".pyo", ".pyd", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__",

@@ -1,0 +1,89 @@
+"""Which folders a call may make without naming them as folders: those around what it writes or puts out, those where builds
+put what they build, and those that its code names and makes. Whether it does is looked at: there is nothing at such a path
+before it runs, and something afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from posixpath import join
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.calls import code_literals
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.commands import code_sources
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.facts.places import normal
+from toolguard_engine.effects.programs.wrappers import AWAY
+from toolguard_engine.model.lazy import kept
+from toolguard_engine.model.work_limit import TooIntricate
+
+MAX_NAMED = 30
+_WRITES = frozenset({"write", "mcp-write", "pack"})
+_OUT = lazy_re.compile(
+    r"-(?:o|d)|--?(?:out|output|dest|outdir|out-dir|output-dir|output-directory|target-dir|export-\w{1,20})"
+)
+_BUILDERS = program_catalogue.programs("build_tool")
+_RUNNERS = program_catalogue.programs("build_runner")
+_BUILDS = lazy_re.compile(r"build|compile|bundle|dist|pack|generate|codegen|docs?\b|site|release")
+_BUILT = tuple(sorted(program_catalogue.words("built_folder")))
+_DOCUMENT = lazy_re.compile(r"([\w./~-]{1,200})\.(?:Rmd|qmd|ipynb)\b")
+_MAKES = lazy_re.compile(r"mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create|ensure_?[dD]ir")
+
+
+@kept
+def paths(reading: CallReading) -> list[str]:
+    """Absolute, or with an unknown part; files too, since an output may be either. Not the folders that programs run in."""
+    named: dict[str, None] = {}
+    effects = chain(reading.tool_effects, *(reading.command_effects if reading.commands else ()))
+    for effect in effects:
+        if effect.kind in _WRITES and (effect.program is None or AWAY.isdisjoint(effect.program.via)):
+            named[_around(effect, reading)] = None
+    where = reading.command_where
+    for run in reading.runs if reading.commands else ():
+        if AWAY.isdisjoint(run.via):
+            named.update((normal(word, where, run.cwd), None) for word in chain(_put_out(run), _built(run), _figures(run)))
+    named.update(dict.fromkeys(_in_code(reading)))
+    inside = {f"{normal('.', where, run.cwd)}/" for run in reading.runs} if reading.commands else set()
+    return [path for path in named if path and not any(folder.startswith(f"{path}/") for folder in inside)][:MAX_NAMED]
+
+
+def _around(effect: Effect, reading: CallReading) -> str:
+    """The folder around what is written, as far as it is known."""
+    where = reading.where if effect.program is None else reading.command_where
+    path = normal(effect.target, where, effect.program.cwd if effect.program else "").partition(UNKNOWN)[0]
+    glob = GLOB.search(path)
+    return (path if glob is None else path[: glob.start()]).rpartition("/")[0]
+
+
+def _put_out(run: ProgramRun) -> Iterator[str]:
+    """The values of options that say where something is put, and the folders around them."""
+    words = run.argv[1 : MAX_NAMED + 1]
+    for word, following in zip(words, (*words[1:], ""), strict=False):
+        option, sign, value = word.partition("=")
+        if _OUT.fullmatch(option) and (path := value if sign else following):
+            yield from filter(None, (path, path.rpartition("/")[0]))
+
+
+def _built(run: ProgramRun) -> Iterator[str]:
+    builds = run.name in _BUILDERS or (run.name in _RUNNERS and any(map(_BUILDS.search, run.argv[1:4])))
+    return (join(run.cwd, name) for name in _BUILT) if builds else iter(())
+
+
+def _figures(run: ProgramRun) -> Iterator[str]:
+    """Where the figures of a document with code in it are put when it is rendered."""
+    return (f"{match[1]}_files" for word in run.argv[1:MAX_NAMED] for match in _DOCUMENT.finditer(word))
+
+
+def _in_code(reading: CallReading) -> Iterator[str]:
+    """What code that makes folders has as literals."""
+    runs = tuple(run for run in reading.runs if code_sources.language(run.name)) if reading.commands else ()
+    texts = [source[1] for source in map(code_sources.source, runs) if source is not None]
+    texts += [file.text for file in reading.running.judged.values()] if runs else []
+    if any(map(_MAKES.search, texts)):
+        try:
+            yield from islice(code_literals.paths(reading, runs, reading.command_where), MAX_NAMED)
+        except TooIntricate:
+            return
