@@ -35,7 +35,7 @@ _MAKES = lazy_re.compile(r"mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create
 
 @kept
 def paths(reading: CallReading) -> list[str]:
-    """Absolute, or with an unknown part; files too, since an output may be either. Not the folders that programs run in."""
+    """Absolute, or with an unknown part; files too, since an output may be either."""
     named: dict[str, None] = {}
     effects = chain(reading.tool_effects, *(reading.command_effects if reading.commands else ()))
     for effect in effects:
@@ -46,8 +46,7 @@ def paths(reading: CallReading) -> list[str]:
         if AWAY.isdisjoint(run.via):
             named.update((normal(word, where, run.cwd), None) for word in chain(_put_out(run), _built(run), _figures(run)))
     named.update(dict.fromkeys(_in_code(reading)))
-    inside = {f"{normal('.', where, run.cwd)}/" for run in reading.runs} if reading.commands else set()
-    return [path for path in named if path and not any(folder.startswith(f"{path}/") for folder in inside)][:MAX_NAMED]
+    return list(islice(filter(None, named), MAX_NAMED))
 
 
 def _around(effect: Effect, reading: CallReading) -> str:

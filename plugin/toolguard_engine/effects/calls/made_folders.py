@@ -35,10 +35,19 @@ def folders(reading: CallReading) -> list[str]:
             path = normal(word, reading.command_where, run.cwd)
             if is_known(path) and path.count("/") > 1:
                 nested.update(dict.fromkeys((*_above(path, run, reading.command_where), path)))
-    for path in filter(is_known, filled_folders.paths(reading)):
-        if _may_be_made(path, reading.command_where) and _is_plain(path, reading.command_where):
-            nested.update(dict.fromkeys((*_around(path, reading.command_where), path)))
+    nested.update(dict.fromkeys(_filled(reading)))
     return list(nested)[:MAX_FOLDERS]
+
+
+def _filled(reading: CallReading) -> Iterator[str]:
+    """Those that it makes without naming them as folders. One that a program starts in is there already."""
+    where = reading.command_where
+    started = {f"{normal('.', where, run.cwd)}/" for run in reading.runs} if reading.commands else set()
+    for path in filter(is_known, filled_folders.paths(reading)):
+        for folder in (*_around(path, where), path):
+            is_there = any(start.startswith(f"{folder}/") for start in started)
+            if not is_there and _may_be_made(folder, where) and _is_plain(folder, where):
+                yield folder
 
 
 def _above(path: str, run: ProgramRun, where: Where) -> Iterator[str]:
