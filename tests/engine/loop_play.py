@@ -109,7 +109,10 @@ class Play:
             return call, Outcome(result, exact=result)
         exact, tells = mixed(result, number(parts["exact"])), parts["failed"] in ":;"
         lasting = parts["failed"] in "!:"
-        return call, Outcome(exact, failed=True, wording=result, lasting=lasting, explained=tells, names=tells, exact=exact)
+        return call, Outcome(
+            exact, failed=True, wording=result, exact=exact, lasting=lasting, passing=not lasting,
+            explained=tells, names=tells,
+        )  # fmt: skip
 
     def judged(self, call: Call) -> str:
         verdict = self.guard.judge(call)

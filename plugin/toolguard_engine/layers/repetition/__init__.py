@@ -81,7 +81,7 @@ def _verdict(call: Call, run: Run, config: Config) -> Verdict | None:
     settings = config.loop_detection
     if run.past.hot < settings.critical_threshold or settings.enabled is not True:
         return None
-    found = _stuck(call, run.past, settings)
+    found = _stuck(call, run, settings)
     if found is None:
         return None
     finding = found.detector.describe(call, found.calls)
@@ -92,8 +92,10 @@ def _verdict(call: Call, run: Run, config: Config) -> Verdict | None:
     return Verdict("block", found.detector.CODE, text, finding)
 
 
-def _stuck(call: Call, past: Past, settings: LoopDetection) -> _Found | None:
+def _stuck(call: Call, run: Run, settings: LoopDetection) -> _Found | None:
     """The pattern at its critical threshold that this call would go on with."""
+    # A detector that blocks by counters of its own is asked here: the history knows nothing of calls with new arguments.
+    past = run.past
     key, family = digests(call.tool, call.params)
     kind = kind_digest(call.tool, call.params)
     at = past.newest(key, family, kind)
@@ -255,12 +257,12 @@ def may_end(run: Run, config: Config) -> bool:
 
 def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
     """The end of a run whose next message only repeats what a detector blocked already; sets `run.stop`."""
-    settings, past = config.loop_detection, run.past
+    settings = config.loop_detection
     if not calls or run.stop is not None or not may_end(run, config):
         return run.stop
     found = None
     for call in calls:
-        found = None if exemptions.exempt(call, config) else _stuck(call, past, settings)
+        found = None if exemptions.exempt(call, config) else _stuck(call, run, settings)
         if found is None:
             return None
     if found:
