@@ -16,11 +16,17 @@ def sources_and_target(program: ProgramRun, words: CommandWords) -> tuple[list[s
     the only operand then is the target; but programs of the kind `rsync` list it if there is no list of sources."""
     sources, target = [word.text for word in words.named("source")], words.one("target")
     if target:
-        return sources or [UNKNOWN], target
+        # A list may name anything, unless its names are looked up below the source: one beside it says nothing of them.
+        return ([*sources, UNKNOWN] if not sources or _lists_sources(words) else sources), target
     appended = program.via and manual_catalogue.kind(program.name) != "rsync"
     if len(sources) == 1 and (appended or words.named("names")):
         return [UNKNOWN], sources[0]
     return sources, ""
+
+
+def _lists_sources(words: CommandWords) -> bool:
+    """Whether a list names sources of its own."""
+    return any(option.entry.role == "names" and "below-source" not in option.entry.traits for option in words.given)
 
 
 def is_folder_by_option(words: CommandWords) -> bool:

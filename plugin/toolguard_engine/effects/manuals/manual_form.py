@@ -64,14 +64,13 @@ ROLES = frozenset({
     "pattern", "pattern-from", "process", "proxy", "remote-command", "script", "script-from", "setting", "source", "target",
     "url",
 })  # fmt: skip
-"""What a word or a value is. `names`: a file that lists names; `folder`: where the program works from there on;
-`command`: it is run on this machine, as is the value of a setting in an `exec` whose name ends
-in `exec`, `command` or `program`; `source`, `target`: what is copied, and to
-where; `script`, `script-from`, `module`: code that runs, the file with it, the name of a module with it; `loads`: a file
-or module that is loaded before; `setting`: `name=value`, or nothing of the others; `include`: a pattern of the only files
-that are taken; `exclude-from`, `include-from`: a file with patterns; `filter-from`: one whose lines may begin with a
-sign; `process`: the id of one; `pattern-from`: a file with them. An option that leaves something out by what lies on the
-disk has none."""
+"""What a word or a value is. `names`: a file that lists names, of a copier its sources; `folder`: where the program works
+from there on; `command`: it is run on this machine, as is the value of a setting in an `exec` whose name ends in `exec`,
+`command` or `program`; `source`, `target`: what is copied, and to where; `script`, `script-from`, `module`: code that runs,
+the file with it, the name of a module with it; `loads`: a file or module that is loaded before; `setting`: `name=value`, or
+nothing of the others; `include`: a pattern of the only files that are taken; `exclude-from`, `include-from`: a file with
+patterns; `filter-from`: one whose lines may begin with a sign; `process`: the id of one; `pattern-from`: a file with them.
+An option that leaves something out by what lies on the disk has none."""
 
 TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
@@ -79,25 +78,26 @@ TRAITS = frozenset({
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
     "filters", "joins", "starts", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses", "ends",
     "ordinary", "harmless", "makes-folders", "places", "mounts", "asks", "stores", "reloads", "reopens", "later",
-    "instructs",
+    "instructs", "below-source",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
-`selects`: what the patterns leave out cannot be told from them alone; `server-names`: another machine chooses the names
-of the files; `names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in an
-archive are used as they are, or as relative ones; `in-place`: changes its inputs; `operand`: it is an operand after all,
-as is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it deletes; `other-rights`: it runs as
-somebody or somewhere else than it does by default; `keeps-variables`: those of its caller; `tells-names`: prints names or
-numbers, and no contents; `tells-paths`: prints the paths of all files below; `instead`: something else than it does by
-default; `other-way`: mail goes another way than to the server that is named; `sends`: its value is the body of a request,
-`literal`: as it stands; `chooses`: processes by something else than their names; `ends`: no option follows it or its
-value; `starts`: a command follows it; `ordinary`: changes neither the connection nor the address; `harmless`: the program
-does no more with it than without; `makes- folders`: another machine chooses the folders of the files as well; `places`:
-its value is a folder that packages are installed into; `mounts`: its value begins with a folder that a container gets;
-`stores`: its value is a folder for temporary files; `reloads`: starts again when files change; `reopens`: opens its files
-by their names again and again; `later`: what it is given runs later; `instructs`: its value is a file that says what to
-do; `asks`: the program only shows its help, its version or a list. Of `find`: `leads`: stands before the folders;
-`by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test does."""
+`selects`: what the patterns leave out cannot be told from them alone; `server-names`: another machine chooses the names of
+the files; `names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in an
+archive are used as they are, or as relative ones; `in-place`: changes its inputs; `operand`: it is an operand after all, as
+is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it deletes; `other-rights`: it runs as somebody or
+somewhere else than it does by default; `keeps-variables`: those of its caller; `tells-names`: prints names or numbers, and
+no contents; `tells-paths`: prints the paths of all files below; `instead`: something else than it does by default;
+`other-way`: mail goes another way than to the server that is named; `sends`: its value is the body of a request, `literal`:
+as it stands; `chooses`: processes by something else than their names; `ends`: no option follows it or its value; `starts`: a
+command follows it; `ordinary`: changes neither the connection nor the address; `harmless`: the program does no more with it
+than without; `makes-folders`: another machine chooses the folders of the files as well; `places`: its value is a folder
+that packages are installed into; `mounts`: its value begins with a folder that a container gets; `stores`: its value is a
+folder for temporary files; `reloads`: starts again when files change; `reopens`: opens its files by their names again and
+again; `later`: what it is given runs later; `instructs`: its value is a file that says what to do; `asks`: the program only
+shows its help, its version or a list; `below-source`: the names in a list are looked up below the source that the command
+names. Of `find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the
+test does."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",
