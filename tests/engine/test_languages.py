@@ -72,7 +72,7 @@ def test_no_interpreter_stands_with_two_languages() -> None:
 
 def test_patterns_and_endings_are_well_formed() -> None:
     for each in LANGUAGES.values():
-        for pattern in (each.calls, each.quotes, each.loads, each.reading.hints if each.reading is not None else ""):
+        for pattern in (each.calls, each.quotes, each.loads):
             re.compile(pattern)
         assert all(ending.startswith(".") for ending in each.endings)
         assert not each.endings or each.takes_in

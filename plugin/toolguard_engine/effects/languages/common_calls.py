@@ -89,10 +89,3 @@ def name_of(value: Value) -> str:
 
 
 TREE = calls.on_paths(calls.tree, every=True)
-
-HINTS = (
-    r"system|exec|spawn|popen|qx|%x|`|unlink|rm|delete|remove|open|eval|glob|rename|move|copy|link|chmod|kill|LWP|[hH][tT][tT][pP]"
-    r"|Net|URI|[sS]ocket|find|trunc|fork|[sS]end|[fF]ile|[dD]ir|load|include|require|assert|curl|mail|[bB]ase64|shell|pass"
-    r"|proc|Kernel|IO|ENV|env|call_user|create_function|Path|\$\w{1,40}\("
-)
-"""What code in Perl, Ruby, PHP and Lua must contain to do anything that is known here; any other code is not walked."""

@@ -11,12 +11,10 @@ from toolguard_engine.effects.languages.script_syntax import Syntax
 
 
 class ReadBy(msgspec.Struct, frozen=True):
-    """How code in a language of scripts is read. `hints`: what code must contain to do anything that is known, or empty;
-    `prepared`: makes it into what the reader of scripts understands."""
+    """How code in a language of scripts is read. `prepared`: makes it into what the reader of scripts understands."""
 
     syntax: Syntax
     library: LanguageLibrary
-    hints: str = ""
     prepared: Callable[[str], str] | None = None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 
@@ -20,8 +19,6 @@ _MAX_PATHS = 64
 
 def _read(code: str, language: str) -> CodeReading:
     way = _WAYS[language]
-    if way.hints and not re.search(way.hints, code):
-        return CodeReading(tuple(_searched(code, language)))
     run = walked(way.prepared(code) if way.prepared is not None else code, way.syntax, way.library)
     read = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)

@@ -9,7 +9,7 @@ from toolguard_engine.effects.languages.language import Language, ReadBy
 LANGUAGE = Language(
     "applescript",
     "osascript",
-    reading=ReadBy(APPLESCRIPT, APPLE_LIBRARY, r"(?i)do (?:shell )?script|run script", prepared=as_names),
+    reading=ReadBy(APPLESCRIPT, APPLE_LIBRARY, prepared=as_names),
     calls=r"(?:do (?:shell )?script)",
     tool_words="applescript osascript",
     command="osascript -e",

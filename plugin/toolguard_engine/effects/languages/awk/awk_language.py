@@ -9,7 +9,7 @@ from toolguard_engine.effects.languages.language import Language, ReadBy
 LANGUAGE = Language(
     "awk",
     "awk gawk mawk nawk",
-    reading=ReadBy(AWK, AWK_LIBRARY, r"system|\||>|getline"),
+    reading=ReadBy(AWK, AWK_LIBRARY),
     calls=r"(?:\bsystem)",
     quotes=r'"([^"\n]{1,400}+)"\s{0,4}+\|&?\s{0,4}+getline|\|&?\s{0,4}+"([^"\n]{1,400}+)"',
     runs="awk",

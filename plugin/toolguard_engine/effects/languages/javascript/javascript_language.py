@@ -9,15 +9,7 @@ from toolguard_engine.effects.languages.language import Language, ReadBy
 LANGUAGE = Language(
     "javascript",
     "node nodejs bun tsx ts-node zx deno jrunscript jjs",
-    reading=ReadBy(
-        JAVASCRIPT,
-        JAVASCRIPT_LIBRARY,
-        (
-            r"require|import|process|global|Deno|Bun|fetch|eval|Function|constructor|\bfs\b|exec|spawn|\bvm\b|Sync"
-            r"|axios|Socket|while\s?\((?:true|1)\)|for\s?\(\s?;\s?;|setTimeout|setInterval|[mM]ail|\$\s?`|this\["
-            r"|module|rimraf|doShell|http"
-        ),
-    ),
+    reading=ReadBy(JAVASCRIPT, JAVASCRIPT_LIBRARY),
     steps=2.0,
     calls=(
         r"(?:\bexec(?:File)?(?:Sync)?|\bspawn(?:Sync)?|\bfork|execa(?:Sync|Command|CommandSync)?|Deno\.Command"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolguard_engine.effects.languages.common_calls import HINTS
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.lua.lua_calls import LUA_LIBRARY
 from toolguard_engine.effects.languages.lua.lua_syntax import LUA
@@ -10,7 +9,7 @@ from toolguard_engine.effects.languages.lua.lua_syntax import LUA
 LANGUAGE = Language(
     "lua",
     "lua luajit",
-    reading=ReadBy(LUA, LUA_LIBRARY, HINTS),
+    reading=ReadBy(LUA, LUA_LIBRARY),
     calls=r"(?:os\.execute|io\.popen)",
     runs="lua",
     files=".lua",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolguard_engine.effects.languages.common_calls import HINTS
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.perl.perl_calls import PERL_LIBRARY
 from toolguard_engine.effects.languages.perl.perl_syntax import PERL
@@ -10,7 +9,7 @@ from toolguard_engine.effects.languages.perl.perl_syntax import PERL
 LANGUAGE = Language(
     "perl",
     "perl",
-    reading=ReadBy(PERL, PERL_LIBRARY, HINTS),
+    reading=ReadBy(PERL, PERL_LIBRARY),
     calls=r"(?:\bsystem|\bexec|\bpopen|open[23])",
     quotes=(
         r"`([^`]{1,400}+)`|\bqx\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|/([^/]{1,400}+)/|!([^!]{1,400}+)!"

@@ -98,7 +98,7 @@ def _php_tree(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 _PHP: dict[str, Act] = calls.rows(
     ("unlink rmdir", calls.on_paths(deeds.delete)),
-    ("File::deleteDirectory", TREE),
+    ("File.deleteDirectory", TREE),
     ("rename", calls.on_two(deeds.move)),
     ("copy", calls.on_two(deeds.copy)),
     ("symlink", calls.on_two(deeds.link)),

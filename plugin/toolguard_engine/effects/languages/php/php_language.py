@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolguard_engine.effects.languages.common_calls import HINTS
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.php.php_calls import PHP_LIBRARY
 from toolguard_engine.effects.languages.php.php_syntax import PHP
@@ -10,7 +9,7 @@ from toolguard_engine.effects.languages.php.php_syntax import PHP
 LANGUAGE = Language(
     "php",
     "php psysh",
-    reading=ReadBy(PHP, PHP_LIBRARY, HINTS),
+    reading=ReadBy(PHP, PHP_LIBRARY),
     calls=r"(?:\bsystem|\bexec|shell_exec|passthru|popen|proc_open|pcntl_exec)",
     quotes=r"`([^`]{1,400}+)`",
     tool_words="php",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolguard_engine.effects.languages.common_calls import HINTS
 from toolguard_engine.effects.languages.language import Language, ReadBy
 from toolguard_engine.effects.languages.ruby.ruby_calls import RUBY_LIBRARY
 from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
@@ -10,7 +9,7 @@ from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 LANGUAGE = Language(
     "ruby",
     "ruby jruby rails irb rake",
-    reading=ReadBy(RUBY, RUBY_LIBRARY, HINTS),
+    reading=ReadBy(RUBY, RUBY_LIBRARY),
     calls=r"(?:\bsystem|\bexec|\bspawn|popen[23]?e?|capture[23]e?|Open3\.\w{1,12}|pipeline)",
     quotes=r"`([^`]{1,400}+)`|%x\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|\[([^\]]{1,400}+)\]|\|([^|]{1,400}+)\|)",
     tool_words="ruby",
