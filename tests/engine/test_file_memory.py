@@ -17,6 +17,7 @@ from toolguard_engine.model import file_bounds
 from toolguard_engine.model.file_folder import Change, Folder
 from toolguard_engine.model.file_memory import ANY, MAX_PATH, FileMemory, is_in
 from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.file_tree import NamedFiles
 
 NAMES = ("a", "b", ".h", "c.py")
 PATHS = [
@@ -102,6 +103,7 @@ def check(memory: FileMemory, plain: PlainMemory) -> None:
     assert memory.has_displaced == any(record.was for record in plain.records.values())
     for path in (*PATHS, "/", "/a/b/c.py/d"):
         assert memory.exactly(path) == plain.records.get(path)
+        assert memory.knows(path) == (path in plain.records)
         assert memory.recall(path) == plain.of(path)
         assert [memory.was(path, itself=itself) for itself in (True, False)] == [
             plain.was(path, itself=itself) for itself in (True, False)
@@ -133,7 +135,11 @@ def check_names(memory: FileMemory, plain: PlainMemory) -> None:
         fits = name_pattern(names, below)
         expected = {path for path in plain.known() if fits.match(path, 1)}
         expected |= {path for path in plain.known() if path.startswith("/a/") and fits.match(path, 3)}
-        assert {path for folder in ("", "/a") for path in memory.below_named(folder, fits, 999)} == expected
+        known = [memory.below_named(folder, fits, 999) for folder in ("", "/a")]
+        assert {path for paths in known for path in paths} == expected
+        kept, memory._tree.named = memory._tree.named, NamedFiles()
+        assert [memory.below_named(folder, fits, 999) for folder in ("", "/a")] == known, "also in their order"
+        memory._tree.named = kept
 
 
 def counted(folder: Folder) -> None:
@@ -213,6 +219,18 @@ def test_a_folder_is_moved_and_removed_at_the_cost_of_its_path() -> None:
     assert len(memory.records) == 20_000
     assert _steps(memory, lambda: memory.matching("/home/*/*.py", 8)) < 20
     assert _steps(memory, lambda: memory.matching("/w/lib/7/*.py", 500)) < 200
+
+
+def test_names_are_found_at_the_cost_of_what_has_changed_since() -> None:
+    memory, fits = FileMemory(), name_pattern(("*_test.py",), below=True)
+    memory.restore({f"/w/src/f{at}.py": RECORDS[0] for at in range(5_000)})
+    assert memory.below_named("/w", fits, 9) == []
+    for at in range(20):
+        memory.wrote(f"/w/src/{at}_test.py", RECORDS[0])
+        memory.wrote(f"/w/src/{at}.py", RECORDS[0])
+    assert _steps(memory, lambda: memory.below_named("/w", fits, 99)) < 50
+    memory.removed({"/w/src/19_test.py"})
+    assert memory.below_named("/w", fits, 2) == ["/w/src/18_test.py", "/w/src/17_test.py"]
 
 
 def test_moves_that_would_multiply_what_is_known_stay_bounded() -> None:

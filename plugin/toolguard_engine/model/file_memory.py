@@ -214,6 +214,15 @@ class FileMemory:
         """The record of this very file."""
         return self._tree.record(path.split("/")) if self._tree.root.children else None
 
+    def knows(self, path: str) -> bool:
+        """Whether there is a record of this very file."""
+        node: Node = self._tree.root
+        for name in path.split("/"):
+            if isinstance(node, FileRecord) or (child := node.children.get(name)) is None:
+                return False
+            node = child
+        return isinstance(node, FileRecord) or node.record is not None
+
     def recall(self, path: str) -> FileRecord | None:
         """The record of a file, or of the nearest folder above it that was made as a whole (unpacked, cloned)."""
         node = None

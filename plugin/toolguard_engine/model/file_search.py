@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -147,20 +147,38 @@ def _named(tree: FileTree, folder: Folder, pattern: str, skipped: str) -> tuple[
     """The files in it and in all folders below whose names fit; remembered until something in it changes. Raises
     `RecursionError` for folders that are nested far more deeply than anybody's. `skipped`: the name of folders that do not
     count."""
-    if (known := tree.named.recall(pattern, skipped).get(folder.state)) is not None:
-        return known
-    paths, fits = list[str](), _name(pattern)
-    for name, node in reversed(folder.children.items()):
+    known = tree.named.recall(pattern, skipped)
+    if (paths := known.get(folder.state)) is not None:
+        return paths
+    since = tree.named.since(folder.state, known)
+    if since is None or len(before := known[since[0]]) > MAX_NAMED:
+        result = _fits(tree, folder, reversed(folder.children), pattern, skipped)
+    else:
+        changed = since[1]
+        tree.steps += len(before) / 20
+        rest = [path for path in before if path.partition("/")[0] not in changed]
+        result = [*_fits(tree, folder, changed, pattern, skipped), *rest]
+    known[folder.state] = kept = tuple(result[: MAX_NAMED + 1])
+    tree.named.added(len(kept))
+    return kept
+
+
+def _fits(tree: FileTree, folder: Folder, names: Iterable[str], pattern: str, skipped: str) -> list[str]:
+    """The same for these children."""
+    paths, fits, children = list[str](), _name(pattern), folder.children
+    count = 0
+    for name in names:
+        count += 1
+        if (node := children.get(name)) is None:
+            continue
         if (isinstance(node, FileRecord) or node.record is not None) and fits(name):
             paths.append(name)
         if isinstance(node, Folder) and name != skipped and len(name) <= _MAX_NAME:
             paths += [f"{name}/{inside}" for inside in _named(tree, node, pattern, skipped)]
         if len(paths) > MAX_NAMED:
             break
-    tree.steps += _STEPS * len(folder.children)
-    result = tree.named.recall(pattern, skipped)[folder.state] = tuple(paths[: MAX_NAMED + 1])
-    tree.named.added(len(result))
-    return result
+    tree.steps += _STEPS * count
+    return paths
 
 
 @lru_cache(256)

@@ -6,7 +6,7 @@ is copied before it changes. So a fork of the whole tree costs nothing either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from toolguard_engine.model.file_folder import Change, Folder, Node, length_of
@@ -17,6 +17,9 @@ MAX_PATH = 4_096
 
 MAX_NAMED = 50_000
 """Folders and files in them that are kept as found by patterns of names."""
+
+MAX_CHANGES, MAX_SINCE = 2_000, 64
+"""Changes of folders that are kept, and how many of one folder are gone through rather than all that is in it."""
 
 Parts = list[str]
 """A path split at its slashes: the first part of an absolute one is empty."""
@@ -37,6 +40,28 @@ class NamedFiles:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], dict[object, tuple[str, ...]]] = {}
         self._number = 0
+        self._changes: dict[object, tuple[object, str]] = {}
+
+    def changes(self, folder: Folder, name: str = "") -> None:
+        """Gives a folder that changes another state. `name`: of the one child that changes and becomes the latest, or is
+        taken out; empty for several."""
+        before, folder.state = folder.state, object()
+        if name:
+            if len(self._changes) >= MAX_CHANGES:
+                self._changes.clear()
+            self._changes[folder.state] = before, name
+
+    def since(self, state: object, known: Container[object]) -> tuple[object, list[str]] | None:
+        """Returns the last state of a folder that is known, and the names that changed since, the latest first."""
+        names: dict[str, None] = {}
+        for _ in range(MAX_SINCE):
+            if (change := self._changes.get(state)) is None:
+                return None
+            state, name = change
+            names[name] = None
+            if state in known:
+                return state, list(names)
+        return None
 
     def recall(self, pattern: str, skipped: str) -> dict[object, tuple[str, ...]]:
         """Returns what is known, to be added to; `added` is to be called then."""
@@ -111,7 +136,7 @@ class FileTree:
             self._put(at, nodes, maker, waiting)
 
     def _put(self, parts: Parts, nodes: Mapping[str, Node], maker: int, waiting: _Waiting) -> None:
-        chain, change, longest = self._own(parts, maker), Change(), 0
+        chain, change, longest = self._own(parts, nodes, maker), Change(), 0
         folder = chain[-1]
         self.steps += len(chain) / 2 + 0.35 * len(nodes)
         for name, node in nodes.items():
@@ -144,13 +169,14 @@ class FileTree:
             folder.longest = longest = max(folder.longest, longest)
             longest += len(parts[at - 1]) + 1
 
-    def _own(self, parts: Parts, maker: int = 0) -> list[Folder]:
-        """The folders to a path and itself, which may be changed then: the root first. Each becomes the latest."""
+    def _own(self, parts: Parts, names: Collection[str], maker: int = 0) -> list[Folder]:
+        """The folders to a path and itself, in which these names are changed then: the root first. Each becomes the
+        latest."""
         if self.root.owner is not self._owner:
             self.root = self._copied(self.root)
         folder, chain = self.root, [self.root]
-        folder.state = object()
         for name in parts:
+            self.named.changes(folder, name)
             child = folder.children.get(name)
             below = self._owned(folder, name, child, maker)
             if not isinstance(child, Folder):
@@ -158,8 +184,8 @@ class FileTree:
             folder.put(name, below)
             folder.trust(name)
             folder = below
-            folder.state = object()
             chain.append(folder)
+        self.named.changes(folder, next(iter(names)) if len(names) == 1 else "")
         return chain
 
     @staticmethod
@@ -208,7 +234,7 @@ class FileTree:
             return
         if not (meant := folder_names(place.node, names)):
             return
-        folder = self._own(parts)[-1]
+        folder = self._own(parts, meant)[-1]
         if len(meant) == 1:
             name = meant.pop()
             node = folder.children.pop(name)
@@ -223,7 +249,7 @@ class FileTree:
         place = self.find(parts)
         if place is None or isinstance(place.node, FileRecord) or not (gone := folder_names(place.node, names)):
             return
-        chain, change = self._own(parts), Change()
+        chain, change = self._own(parts, gone), Change()
         self.steps += (len(chain) + len(gone)) / 2
         folder = chain[-1]
         for name in gone:

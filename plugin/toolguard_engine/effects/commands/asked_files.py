@@ -255,7 +255,7 @@ class AskedFiles:
         """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
         made = self.made_asked.get(path)
         if made is None:
-            made = self.made_asked[path] = self._made.exactly(path) is not None
+            made = self.made_asked[path] = self._made.knows(path)
         return made
 
     def copies(self, program: ProgramRun) -> None:

@@ -142,7 +142,7 @@ class RunFiles(AskedFiles):
             if (made.recall(path) is not None) != is_brought:
                 return False
         for path, is_made in before.get("made_asked").items():  # where nothing was brought, nothing was made
-            if (is_made or brought_asked.get(path) is not False) and (made.exactly(path) is not None) != is_made:
+            if (is_made or brought_asked.get(path) is not False) and made.knows(path) != is_made:
                 return False
         if any(self._copied_from(path) != source for path, source in before.get("copied_asked").items()):
             return False
