@@ -16,8 +16,9 @@ from sources import nodes, parsed
 
 ROOT = Path(__file__).parent.parent
 ENGINE = (
-    "start_signals", "spared_imports", "lazy_re", "any_of", "quick_search", "packaged", "wire", "model", "host", "wording",
-    "config", "effects", "rules", "approvals", "containment", "layers", "guard", "stores", "metrics", "server",
+    "packed_code", "start_signals", "spared_imports", "lazy_re", "any_of", "quick_search", "packaged", "wire", "model",
+    "host", "wording", "config", "effects", "rules", "approvals", "containment", "layers", "guard", "stores", "metrics",
+    "server",
 )  # fmt: skip
 """From the bottom up: a component imports only from components before it."""
 

@@ -27,6 +27,7 @@ from everyday import CORPUS, FIRST, commands, renamed
 from figures import Figure, options, report
 
 from toolguard_cli.rig import downloads
+from toolguard_cli.setup import engine_code
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -58,7 +59,7 @@ def main() -> int:
 
 
 def checkout() -> Path:
-    """The folder of the fixed checkout, with its bytecode, as an installer leaves it."""
+    """The folder of the fixed checkout. Both have their bytecode, as an installer and `toolguard install` leave it."""
     folder = downloads.cache_dir() / f"reference-{COMMIT[:7]}"
     if not folder.exists():
         known = subprocess.run([GIT, "-C", ROOT, "cat-file", "-e", COMMIT], check=False, capture_output=True)
@@ -76,6 +77,7 @@ def checkout() -> Path:
     for tree in (ROOT, folder):
         folders = [str(tree / name) for name in ("plugin", "cli", "manifests")]
         subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], check=True)
+    assert engine_code.pack(), "the engine's code cannot be packed, as `toolguard install` does it"
     return folder
 
 
@@ -195,9 +197,11 @@ def _start(tree: Path, state: Path) -> tuple[float, float]:
 
 def command_line(trees: tuple[Path, Path], folder: Path, rounds: int) -> Iterator[Figure]:
     """Commands in a home without a gateway."""
-    lines = "".join(f"{command}\n" for command in commands(60, 2_000)).encode()
+    calls = ({"tool": "exec", "params": {"command": command}} for command in commands(60, 2_000))
+    lines = "".join(f"{json.dumps(call)}\n" for call in calls).encode()
     rows: list[tuple[str, list[str], bytes]] = [
-        ("check --stdin, 2,000 lines", ["check", "--stdin", "--json"], lines),
+        ("check --stdin, 2,000 commands", ["check", "--stdin", "--json"], lines),
+        ("check --stdin, one command", ["check", "--stdin", "--json"], lines.partition(b"\n")[0] + b"\n"),
         ("pending", ["pending"], b""),
         ("status", ["status"], b""),
         ("doctor", ["doctor"], b""),
@@ -217,7 +221,8 @@ def _command(tree: Path, home: Path, arguments: list[str], given: bytes) -> floa
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": paths}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-P", "-m", "toolguard_cli", *arguments]
-    subprocess.run(command, check=False, env=env, cwd=home, input=given, capture_output=True)
+    done = subprocess.run(command, check=False, env=env, cwd=home, input=given, capture_output=True)
+    assert b"check.bad-input" not in done.stdout, "the lines are no calls"
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
 

@@ -10,6 +10,7 @@ import typer
 from toolguard_cli.commands.command_options import DryRun, command, command_app
 from toolguard_cli.operations import answer_about_tools, guard_lines, install_plugin
 from toolguard_cli.person import require_human
+from toolguard_cli.setup import engine_code
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
 
@@ -35,5 +36,6 @@ def install(
     result = install_plugin.run(places, link=link, dry_run=dry_run)
     if dry_run:
         return result
+    engine_code.pack()
     lines = (*result.lines, *answer_about_tools.begin(places))
     return guard_lines.after(replace(result, lines=lines), places)
