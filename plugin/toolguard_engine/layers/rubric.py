@@ -77,7 +77,7 @@ def weighed(
         clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
     for command, effects in commands:
         matches += book.for_command(command, effects)
-        for path, text in command.written:
+        for path, text in command.written:  # rules about `write` hold for a here-document as well
             matches += book.for_call("write", {"path": path, "content": text}, ())
         done += effects
         flaws |= command.flaws

@@ -347,6 +347,7 @@ class Rulebook:
     def _judge(self, program: _Program, run: ProgramRun, matches: dict[int, Match]) -> None:
         argv = run.argv
         first = operand_places(argv, (1,))
+        # Most rules begin with a verb (`git push ...`), and are looked up by it: rules about other verbs cost nothing.
         for start in first if program.by_word else ():
             for form in program.by_word.get(argv[start], ()):
                 at = form.at
@@ -354,6 +355,7 @@ class Rulebook:
                     continue
                 if self._terms[at].hold(run):
                     matches[at] = _match(self.rules[at], _shown(run), run)
+        # Few words are compared with a pattern before `follows` tries all ways in which words may lie between them.
         few = argv[1:_MANY_WORDS] if len(argv) <= _MANY_WORDS else ()
         for form in program.other:
             at, wanted, last = form.at, form.wanted, form.last

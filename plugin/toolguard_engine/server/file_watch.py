@@ -208,6 +208,7 @@ class FileWatch:
             self._memory().made_folder(path, running.reading.call.session)
         for path in made_folders.filled(reading):
             self._memory().doubt_folders_around(path)
+        # The call is answered already, but other sessions wait for this thread: what is looked up has a limit of its own.
         running.most_steps = self._memory().steps + MAX_STEPS
         with suppress(TooIntricate, MemoryError, RecursionError):
             known = self._timer.limited(running.reading.work, lambda: running.files)
@@ -219,6 +220,7 @@ class FileWatch:
                             running.staying += [change.path] if change.many else []
                     continue
                 for change in found:
+                    # In the order of the command: what is written again behind its removal does not leave.
                     running.leaving.discard(change.path)
                     self._enter(change, running)
             writes = any(each.kind != "removed" for each in running.files)

@@ -75,7 +75,7 @@ class LocalDisks:
                 done, is_there = done.rpartition("/")[0], True
                 continue
             at = f"{done}/{name}"
-            if at in self._slow:
+            if at in self._slow:  # asked before `lstat`: a network file system whose server is gone never answers it
                 return None
             if is_there:
                 try:

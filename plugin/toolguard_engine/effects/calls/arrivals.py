@@ -92,7 +92,7 @@ class Arrivals:
                     continue
                 before = texts.get(name)
                 if (text := self._text(change, inside, name, before)) is not None:
-                    texts[name] = text[-MAX_TEXT:]
+                    texts[name] = text[-MAX_TEXT:]  # the end: what is appended last is what a running program reads next
                     if before and not text.startswith(before):
                         lost.setdefault(name, {}).update(dict.fromkeys(before.split("\n")))
                 elif self._is_unknown(change, inside, fresh=name in program.again):

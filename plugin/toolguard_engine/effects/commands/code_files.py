@@ -171,7 +171,7 @@ def _of_python(code: str, folder: str) -> Iterator[tuple[str, ...]]:
                 yield from _module(words[0], folder) if words else ()
         elif match["called"]:
             yield from _module(match["called"], folder)
-        else:
+        else:  # `from ..x import y`: one dot is the folder itself, each further one the folder above
             above = normpath(join(folder, "../" * max(len(match["dots"]) - 1, 0)))
             if match["module"]:
                 yield from _module(match["module"], above)

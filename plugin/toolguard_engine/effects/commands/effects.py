@@ -164,6 +164,7 @@ def effects(  # noqa: PLR0912 - a case for each combination
                 found.append(effect)
             different.add((effect.kind, effect.target, effect.place, effect.flags))
             if len(different) > MAX_PATHS or len(found) > MOST_EFFECTS:
+                # Nobody reads so many effects, and rules about each would cost too much. What is severe is named anyway.
                 severe = list(_severe(seen.runs[at:], where, work))
                 return (*found, *severe, Effect("flood"), *data_flows.effects(seen, (*found[-PARTNERS:], *severe), where))
         if program.origin is not None and len(found) == before:

@@ -25,6 +25,7 @@ CLONERS = program_catalogue.programs("cloner")
 
 
 def downloaded_then_run(reading: Reading, effects: tuple[Effect, ...]) -> Iterator[Effect]:
+    # By the last part of a path: the folder may have changed in between, and one name fetched and run is hardly chance.
     got: dict[str, ProgramRun] = {}
     for effect in effects:
         if effect.kind == "write" and "fetched" in effect.flags and effect.program is not None:

@@ -111,7 +111,7 @@ def _scripts(program: ProgramRun) -> tuple[list[str], bool, bool]:
         elif program.name == "perl" and word in ("-pe", "-p"):
             scripts += [words.pop(0)] if word == "-pe" else []
         elif word.startswith("-"):
-            raise _Unclear
+            raise _Unclear  # an option of which the result may depend in a way that is not known here
         elif word and not scripts:
             scripts.append(word)
     return scripts, extended, in_place
@@ -217,6 +217,7 @@ def _translated(pattern: str, *, extended: bool) -> Iterator[str]:
     while at < len(pattern):
         sign = pattern[at]
         if sign == "[":
+            # A bracket right behind `[` or `[^` is a character of the set, and so is one within `[:alpha:]`.
             end = pattern.index("]", at + 1 + pattern[at + 1 :].startswith("^") + 1)
             while ":" in pattern[at:end] and pattern[at:end].count("[:") > pattern[at : end + 1].count(":]"):
                 end = pattern.index("]", end + 1)
@@ -226,12 +227,13 @@ def _translated(pattern: str, *, extended: bool) -> Iterator[str]:
         if sign == "\\":
             following = pattern[at + 1]
             if following.isdigit():
-                raise _Unclear
+                raise _Unclear  # RE2 has no references to groups
             yield {"<": r"\b", ">": r"\b", "n": "\n", "t": "\t"}.get(following) or (
                 following if following in "(){}|+?" and not extended else f"\\{following}"
             )
             at += 2
             continue
+        # In a basic pattern these signs are special only behind a backslash, and `*`, `^`, `$` only where they can be meant.
         literal = sign in "(){}|+?" or (sign == "*" and at == 0)
         literal = (
             literal or (sign == "^" and at > 0 and pattern[at - 1] not in "(|") or (sign == "$" and at < len(pattern) - 1)

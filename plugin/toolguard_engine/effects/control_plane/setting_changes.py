@@ -85,7 +85,7 @@ def differences(old: Any, new: Any) -> tuple[ChangedSetting, ...]:
 
 
 def _differences(old: Any, new: Any, path: Path) -> Iterator[ChangedSetting]:
-    if type(old) is type(new) and old == new:
+    if type(old) is type(new) and old == new:  # by the type as well: to Python, 1 and True are equal
         return
     if len(path) < MAX_DEPTH:
         if isinstance(old, dict) and isinstance(new, dict):
@@ -96,6 +96,7 @@ def _differences(old: Any, new: Any, path: Path) -> Iterator[ChangedSetting]:
             for at, (one, other) in enumerate(zip(old, new, strict=True)):
                 yield from _differences(one, other, (*path, str(at)))
             return
+        # An object that comes or goes as a whole is compared by its members, so that a rule about one of them sees it.
         if isinstance(new, dict) and new and old is UNSET:
             for name, value in new.items():
                 yield from _differences(UNSET, value, (*path, name))

@@ -323,6 +323,7 @@ class _OptionReader:
     def read(self) -> _OptionReader:
         at = 1
         if self.manual.bundle and len(self.argv) > 1 and self.argv[1][:1] not in ("-", ""):
+            # `tar xzf a.tgz`: only the first word may leave out its dash; behind it words without one are operands.
             at = self._bundle(self.argv[1], 1)
         while at < len(self.argv):
             word = self.argv[at]
@@ -335,6 +336,7 @@ class _OptionReader:
                     self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at, len(self.argv)))
                     break
                 self.operands.append(ParsedWord(word, at))
+                # An operand may be the verb, and the options behind it are those of the verb: `git -C x diff --output y`.
                 self.known = self.manual.known(self.verb)
                 at += 1
             elif self.manual.signals and (after := self._signal(at)):
@@ -435,6 +437,7 @@ class _OptionReader:
     def _cluster(self, at: int) -> int:
         word, i = self.argv[at], 1
         while i < min(len(word), _MAX_CLUSTER):
+            # Some programs have options of two letters beside those of one (`7z -ao`, `zip -TT`): the longer name is taken.
             pair = self.known.get(f"-{word[i : i + _PAIR]}") if i + 1 < len(word) else None
             entry = pair or self.known.get(f"-{word[i]}")
             i += _PAIR if pair else 1
@@ -444,7 +447,7 @@ class _OptionReader:
                 if not rest:
                     return self._unknown(f"-{word[i - 1]}", at + 1)
                 self.unknown.append(f"-{word[i - 1]}")
-                if self.takes(number):
+                if self.takes(number):  # in this reading it takes a value, and the rest of the word is that value
                     return at + 1
             elif entry.takes == "nothing" or (entry.takes == "number" and rest and not _is_number(rest)):
                 if "operand" in entry.traits:

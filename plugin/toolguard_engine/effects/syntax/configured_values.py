@@ -138,7 +138,7 @@ def _of_lines(text: str) -> Iterator[Value]:
     open_keys: list[tuple[int, str]] = []
     block: tuple[int, int, tuple[str, ...], list[str]] | None = None
     at, folded = 0, False
-    for line in (*text.split("\n"), "\0"):
+    for line in (*text.split("\n"), "\0"):  # the last one is no line of the text: it closes a block that is still open
         start, at = at, at + len(line) + 1
         indent = len(line) - len(line.lstrip(" "))
         if block is not None:
@@ -151,6 +151,7 @@ def _of_lines(text: str) -> Iterator[Value]:
         if line == "\0" or not line.strip() or line.lstrip()[:1] == "#" or match is None:
             continue
         depth = indent + len(match["dashes"])
+        # The items of a list may stand as deep as the key they belong to, so that their dashes do not close it.
         while open_keys and open_keys[-1][0] >= depth and not (match["dashes"] and open_keys[-1][0] == indent):
             open_keys.pop()
         if match["key"] is None:

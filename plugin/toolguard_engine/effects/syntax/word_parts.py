@@ -113,7 +113,7 @@ class WordReader:
                 parts.append(self._backticks(depth, quoted=False))
             elif sign == "\\":
                 taken = text[self.at + 1 : self.at + 2]
-                if taken != "\n":
+                if taken != "\n":  # the shell joins the two lines
                     parts.append(Literal(taken, quoted=True))
                 self.at += 2
             elif sign in "<>" and not parts and text.startswith("(", self.at + 1):

@@ -114,7 +114,7 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
     if not name.whole.isdisjoint(_PASSWORD_KEEPERS) and any(params.get(key) is True for key in _REVEALING):
         yield "let-in"
     yield from _seen_or_sent(name, params)
-    if name.action == "look":
+    if name.action == "look":  # what follows is about changes; a look at a payment or a share changes nothing
         return
     keys = {_plain_key(key) for key in islice(params, MAX_ITEMS)}
     if _pays(name, keys):

@@ -94,6 +94,7 @@ def _outgoing(call: Call, tool: str, effects: Sequence[Effect]) -> Iterator[tupl
         if effect.kind not in _LEAVES or "local" in effect.flags:
             continue
         if effect.program is not None:
+            # What it is fed leaves as its words do: `echo KEY | curl -d @- https://...`.
             given = effect.program.stdin.text if effect.program.stdin is not None and effect.program.stdin.text else ""
             yield "\n".join((*effect.program.argv, given)), effect.target
         elif effect.kind == "fetch":

@@ -74,6 +74,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
             continue
         if _removes(run):
             yield ProtectionFinding(REASON)
+        # A change of settings whose result is known is judged by the settings that differ, as by any other way of making it.
         is_known = scene.lists.is_worked_out and asked_settings.of_program(run) is not None
         for finding in () if is_known else _commands(run):
             if finding.reason == ENDS and finding.certain and _starts_again(scene, run):

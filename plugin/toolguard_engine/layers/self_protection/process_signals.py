@@ -196,7 +196,7 @@ def _mentions_us(text: str) -> bool:
 
 def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
     name, rest = run.name, run.argv[1:]
-    if name == "kill":
+    if name == "kill":  # an option that is not known may take the next word: the worst reading counts
         return max(_by_number(words, scene) for words in run.readings)
     if name in _NAME_KILLERS:
         return _by_name(run, scene.host)
@@ -206,6 +206,7 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
         return _by_port(rest, scene)
     if name in _DEBUGGERS | _LIMITERS or (name == "node" and rest[:1] == ("inspect",)):
         return _by_debugger(run, scene)
+    # The gateway may run in the session of the user that ends here; which session that is, no word says.
     if name in _SESSIONS and not _SESSION_VERBS.isdisjoint(rest):
         return Aim.MAYBE_US
     if name == "systemctl" and not _SESSION_ENDING.isdisjoint(rest):
@@ -218,6 +219,7 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
         if name in _CONTAINERS and _runs_inside(run):
             return Aim.ELSEWHERE
         return max((_is_service(word, name, scene.host) for word in rest), default=Aim.ELSEWHERE)
+    # `echo 1 > .../cgroup.kill` ends all processes of a unit without naming one of them.
     if any(_CGROUP.search(redirect.target) for redirect in run.redirects) or (
         name == "tee" and any(map(_CGROUP.search, rest))
     ):
