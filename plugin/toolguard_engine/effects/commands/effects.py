@@ -87,10 +87,6 @@ PROGRAMS: dict[str, tuple[Act, ...]] = {
 }
 PROGRAMS.update({name: (*PROGRAMS[name], list_files.act) for name in list_files.READERS & PROGRAMS.keys()})
 PROGRAMS.update({name: (*PROGRAMS[name], quoted_paths.act) for name in quoted_paths.READERS & PROGRAMS.keys()})
-_KNOWN = frozenset(
-    name for name in PROGRAMS.keys() | program_catalogue.programs("understood") if not handed_keys.runs_scripts(name)
-)
-"""Programs of which it is known what they do with a file."""
 _NO_READERS = program_catalogue.programs(
     "key_user",
     "path_reader",
@@ -145,7 +141,7 @@ def effects(  # noqa: PLR0912 - a case for each combination
         if name not in _READ and (len(program.argv) > 1 or program.stdin is not None):
             for effect in handed_keys.effects(program, where):
                 found += _shown(effect, seen.runs, at)
-            if name not in _KNOWN:
+            if name not in PROGRAMS:
                 found += _of_unknown(seen.runs, at, where)
         if len(program.argv) > audiences.LEAST and audiences.may_expose(program):
             found += audiences.effects(program)

@@ -25,10 +25,14 @@ _HINTS = (
 """What the paths of most such files contain."""
 
 _HINT = lazy_re.compile("|".join(map(re.escape, _HINTS)), re.IGNORECASE)
+_HIDDEN = lazy_re.compile(r"(?:~|/root|/home/[^/\s]{1,60}|/users/[^/\s]{1,60}|\$home|\$\{home\})/\.|/root/|keyring")
+"""A hidden file of a home folder, which may be one with keys."""
 
 _ASKS = lazy_re.compile(
-    r"-i|-{1,2}[\w-]{0,30}(?:key|ident|cert|cred|conf|auth|pem|ssh|secret|token|env|pass)[\w-]{0,30}", re.IGNORECASE
+    r"-i|-{1,2}[\w-]{0,30}(?:key|ident|cert|cred|conf|auth|pem|ssh|secret|token|env|pass|exclu|ignore|skip|omit)[\w-]{0,30}",
+    re.IGNORECASE,
 )
+"""Options for a file that logs in with keys, or of what is left out."""
 
 
 def runs_scripts(name: str) -> bool:
@@ -67,7 +71,7 @@ def _hints(text: str) -> bool:
     if not text.isascii():  # other letters are these in another case
         return _HINT.search(text) is not None
     lower = text.lower()
-    return any(map(lower.__contains__, _HINTS))
+    return any(map(lower.__contains__, _HINTS)) or _HIDDEN.search(lower) is not None
 
 
 def _handed(words: tuple[str, ...]) -> Iterator[str]:

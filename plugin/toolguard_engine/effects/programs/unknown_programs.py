@@ -15,14 +15,17 @@ The kind is `unknown-program`, with a flag for each principle:
 - `reveals`: words that show a secret; `credentials`: it gets all variables of the environment.
 - `pays`: words that move money, with an amount.
 - `everyone`: it listens for everybody, and asks for no login or hands out a shell or a home folder.
+- `physical`: words that open or disarm something in a house; `weakens`: words that switch off what protects.
 
 A document that it may write over is an effect of the kind `perhaps-write`, because only the disk says whether there is one.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, Place, ProgramRun
 from toolguard_engine.effects.facts.places import Where, classify
@@ -46,11 +49,14 @@ Finds = Callable[[Words, ProgramRun, Where], str]
 # --- a personal file that is handed on ------------------------------------------------------------------------------------
 
 _HANDS_ON = principles.pattern("upload", "hands_on")
+_SENDER = principles.pattern("upload", "sender")
+"""Names of programs that do nothing else."""
+_RECEIVER = principles.pattern("upload", "receiver")
 
 
 def _upload(words: Words, program: ProgramRun, where: Where) -> str:
-    verb = next((at for at, word in enumerate(words) if _HANDS_ON.fullmatch(word.partition("=")[0].lower())), -1)
-    return "" if verb < 0 else _own_path(words, program, where)
+    hands_on = any(_HANDS_ON.fullmatch(word.partition("=")[0].lower()) or _RECEIVER.fullmatch(word) for word in words)
+    return _own_path(words, program, where) if hands_on or _SENDER.fullmatch(program.name) else ""
 
 
 def _own_path(words: Words, program: ProgramRun, where: Where, *places: Place) -> str:
@@ -77,20 +83,55 @@ _FORCES = principles.pattern("destroys", "forces")
 _WHOLLY = principles.pattern("destroys", "wholly")
 """Options that destroy everything that a program keeps."""
 _ON_DISKS = principles.pattern("destroys", "on_disks")
+_IN_PLACE = principles.pattern("destroys", "in_place")
+_ASSIGNED = principles.pattern("destroys", "assigned")
+_STORED = principles.pattern("destroys", "stored")
+_FORGETS = principles.pattern("destroys", "forgets")
+_RESETS = principles.pattern("destroys", "resets")
+_RESET = principles.pattern("destroys", "reset")
+_RESTORES = principles.pattern("destroys", "restores")
+_OVER = principles.pattern("destroys", "over")
+_PLANS = principles.pattern("destroys", "plans")
+_EMPTIED = principles.pattern("destroys", "emptied")
+_WHOLE_OF = principles.pattern("destroys", "whole")
+_COMPOUND = principles.pattern("destroys", "compound")
+_DESTROYS_IN_CODE = principles.pattern("destroys", "code")
+_STATEMENT = principles.pattern("destroys", "statement")
 
 
 def _destroys(words: Words, program: ProgramRun, where: Where) -> str:
     lower = [word.lower() for word in words]
+    if any(map(_PLANS.fullmatch, [word for word in lower if not _ASSIGNED.fullmatch(word)][:_VERBS_AT])):
+        return ""
     verb = next((at for at, word in enumerate(lower) if _DESTROYS.fullmatch(word) and not _KEEPS.fullmatch(word)), -1)
-    if (verb >= 0 or _DESTROYER.fullmatch(program.name)) and (path := _own_path(words, program, where, "root", "device")):
+    destroying = verb >= 0 or _DESTROYER.fullmatch(program.name)
+    if destroying and (path := _own_path(words, program, where, "root", "device", "in-home")):
         return path
-    if any(map(_ON_DISKS.fullmatch, lower)) and (path := _disk(words, program, where)):
+    if any(map(_IN_PLACE.fullmatch, lower)) and (path := _own_path(words, program, where)):
         return path
-    if bare := next(filter(_WHOLLY.fullmatch, lower), ""):
+    if any(map(_ON_DISKS.fullmatch, (*program.name.split("-")[1:], *lower))) and (path := _disk(words, program, where)):
+        return path
+    if bare := next((word for word in lower if _WHOLLY.fullmatch(word) or _COMPOUND.fullmatch(word)), ""):
         return bare
-    if 0 <= verb < _VERBS_AT and _VERBS.fullmatch(lower[verb]) and any(map(_FORCES.fullmatch, lower)):
-        return " ".join(words[: verb + 2])
-    return ""
+    if code := next((word for word in lower if _DESTROYS_IN_CODE.search(word) or _STATEMENT.fullmatch(word)), ""):
+        return code
+    return _destroyed_state(lower)
+
+
+def _destroyed_state(words: list[str]) -> str:
+    """What is destroyed of what a program keeps, by its first words, those that set something left out."""
+    verbs = [word for word in words if not _ASSIGNED.fullmatch(word)][:_VERBS_AT]
+    forced = any(map(_FORCES.fullmatch, words))
+    for before, verb in zip(("", *verbs), verbs, strict=False):
+        if (_VERBS.fullmatch(verb) and forced) or (_STORED.fullmatch(before) and _FORGETS.fullmatch(verb)):
+            return f"{before} {verb}".strip()
+        for one, other in ((before, verb), (verb, before)):
+            if _EMPTIED.fullmatch(one) and _WHOLE_OF.fullmatch(other):
+                return f"{before} {verb}"
+    if any(map(_RESETS.fullmatch, words)) and any(map(_RESET.fullmatch, words)):
+        return " ".join(words)
+    over = next(filter(_OVER.fullmatch, words), "")
+    return f"{over} {' '.join(verbs)}" if over and any(map(_RESTORES.fullmatch, verbs)) else ""
 
 
 _VERBS_AT = 3
@@ -178,13 +219,21 @@ def _installs(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: 
             return word
         if _PACKAGE.fullmatch(word.lower()) and any(map(_TAKES.fullmatch, words[:at])):
             return word
-        if not at and _CODE.fullmatch(word):
+        if _CODE.fullmatch(value_in(word)) and (not at or _runs(words[at - 1])):
             return word
     return ""
 
 
 _PACKAGE = principles.pattern("installs", "package")
 _TAKES = principles.pattern("installs", "takes")
+_RUNS = principles.pattern("installs", "runs")
+_NAMES = principles.pattern("installs", "names")
+"""Options for an address of which nothing runs."""
+
+
+def _runs(before: str) -> bool:
+    """Whether a word says that the code behind it runs."""
+    return _RUNS.fullmatch(before) is not None and not _NAMES.fullmatch(before)
 
 
 def _says_install(at: int, words: Words) -> bool:
@@ -211,21 +260,42 @@ _KEPT = principles.pattern("reveals", "kept")
 _VARIABLES = principles.pattern("reveals", "variables")
 _PLAIN = principles.pattern("reveals", "plain")
 _WHOLE = principles.pattern("reveals", "whole")
+_ASKED = principles.pattern("reveals", "asked")
+_MADE = principles.pattern("reveals", "made")
+_ISSUED = principles.pattern("reveals", "issued")
+_ISSUES = principles.pattern("reveals", "issues")
+_COLUMNS = principles.pattern("reveals", "columns")
+_COLUMN = principles.pattern("reveals", "column")
+"""What is asked for of an answer: a member of it, or a column."""
 
 
 def _reveals(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
     plain = [word.lower() for word in words]
-    if plain and _SHOW.fullmatch(plain[0]) and _OF_KEYS.fullmatch(program.name):
-        return plain[0]
+    if _OF_KEYS.fullmatch(program.name) and (shown := _of_keeper(plain)):
+        return shown
     if (plain and _OPENS.fullmatch(plain[0])) or _OPENER.fullmatch(program.name):
         return plain[0]
     for at, word in enumerate(plain):
         if _REVEALS.fullmatch(word):
             return word
         following = plain[at + 1] if at + 1 < len(plain) else ""
+        if _COLUMNS.fullmatch(word) and _COLUMN.fullmatch(word.partition("=")[2] or following):
+            return f"{word} {following}"
         if following and _are_of_secrets(word, following):
             return f"{word} {following}"
+    if _TERMINAL in words and (made := next(filter(_MADE.fullmatch, (*plain, program.name)), "")):
+        return made
     return _kept_secret(plain)
+
+
+_TERMINAL = "/dev/stdout"
+
+
+def _of_keeper(words: list[str]) -> str:
+    """What a program that keeps secrets is asked to show."""
+    if words and _SHOW.fullmatch(words[0]):
+        return words[0]
+    return next((word for word in words if _ASKED.fullmatch(word) or _PRIVATE.fullmatch(word)), "")
 
 
 def _are_of_secrets(word: str, following: str) -> bool:
@@ -233,6 +303,8 @@ def _are_of_secrets(word: str, following: str) -> bool:
     if _SHOW.fullmatch(word):
         return _NAMED.fullmatch(following) is not None
     if _LISTED.fullmatch(word) and _TAKEN_OUT.fullmatch(following):
+        return True
+    if _ISSUED.fullmatch(word) and _ISSUES.fullmatch(following):
         return True
     if _KEYRING.fullmatch(word) and (_WHOLE.fullmatch(following) or _PRIVATE.fullmatch(following)):
         return True
@@ -255,10 +327,20 @@ _LISTED = principles.pattern("reveals", "listed")
 
 _PAYS = principles.pattern("pays", "pays")
 _AMOUNT = principles.pattern("pays", "amount")
+_PAYS_ALL = principles.pattern("pays", "wholly")
+_PAYS_IN_CODE = principles.pattern("pays", "code")
+_EARNEST = principles.pattern("pays", "earnest")
+"""The network on which money is real."""
+_MONEY_ACTS = principles.pattern("pays", "acts")
 
 
 def _pays(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
-    verb = next((at for at, word in enumerate(words) if _PAYS.fullmatch(word.lower())), -1)
+    lower = [word.lower() for word in words]
+    if wholly := next((word for word in lower if _PAYS_ALL.fullmatch(word) or _PAYS_IN_CODE.search(word)), ""):
+        return wholly
+    if any(map(_EARNEST.fullmatch, lower)) and (act := next(filter(_MONEY_ACTS.fullmatch, lower), "")):
+        return f"{act} on the main network"
+    verb = next((at for at, word in enumerate(lower) if _PAYS.fullmatch(word)), -1)
     if verb < 0 or not any(_AMOUNT.fullmatch(word.lower()) for word in words[verb + 1 :]):
         return ""
     return " ".join(words[verb:])
@@ -268,10 +350,21 @@ def _pays(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG0
 
 _EVERYBODY = principles.pattern("everyone", "everybody")
 _NO_LOGIN = principles.pattern("everyone", "no_login")
+_LISTENS = principles.pattern("everyone", "listens")
+_TUNNELS = principles.pattern("everyone", "tunnels")
+_LOGINS = principles.pattern("everyone", "logins")
+"""Where a service waits for logins, or takes commands without one."""
+_GIVES = principles.pattern("everyone", "gives")
+"""A shell that is started for whoever connects."""
 
 
 def _everyone(words: Words, program: ProgramRun, where: Where) -> str:
     text = " ".join(words).lower()
+    if _LISTENS.search(text) and _GIVES.search(text):
+        return text
+    tunnel = (pair for pair in itertools.pairwise(words) if _TUNNELS.fullmatch(pair[0]) and _LOGINS.fullmatch(pair[1]))
+    if pair := next(tunnel, ()):
+        return " ".join(pair)
     if not _EVERYBODY.search(text):
         return ""
     hands_out = _NO_LOGIN.search(text) or not _SHELLS.isdisjoint(words) or _own_path(words, program, where, "root")
@@ -279,6 +372,44 @@ def _everyone(words: Words, program: ProgramRun, where: Where) -> str:
 
 
 _SHELLS = program_catalogue.programs("shell")
+
+# --- what is moved in a house ---------------------------------------------------------------------------------------------
+
+_OPENS_IT = principles.pattern("physical", "opens")
+_THINGS = principles.pattern("physical", "things")
+_LOCKS = principles.pattern("physical", "locks")
+_NOT_LETTERS = lazy_re.compile(r"[^a-z]+")
+
+
+def _physical(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+    """A door that is opened, by the words in topics and names of entities. A lock alone may be one of files."""
+    parts = [_NOT_LETTERS.split(word.lower()) for word in words]
+    verb = next((at for at, part in enumerate(parts) if _OPENS_IT.fullmatch(part[-1])), -1)
+    if verb < 0:
+        return ""
+    names = {name for part, word in zip(parts, words, strict=True) if not _FILE.fullmatch(word) for name in part}
+    things = sorted(filter(_THINGS.fullmatch, names)) or list(filter(_LOCKS.fullmatch, parts[verb]))
+    return f"{parts[verb][-1]} {' '.join(things)}" if things else ""
+
+
+# --- what is switched off -------------------------------------------------------------------------------------------------
+
+_SWITCH = principles.pattern("weakens", "switch")
+_PROTECTS = principles.pattern("weakens", "protects")
+_ASSIGNED_OFF = principles.pattern("weakens", "assigned")
+
+
+def _weakens(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+    lower = [word.lower() for word in words]
+    if assigned := next(filter(_ASSIGNED_OFF.fullmatch, lower), ""):
+        return assigned
+    for before, after in itertools.pairwise((program.name, *lower)):
+        if (_SWITCH.fullmatch(before) and _PROTECTS.fullmatch(after)) or (
+            _PROTECTS.fullmatch(before) and _SWITCH.fullmatch(after)
+        ):
+            return f"{before} {after}"
+    return ""
+
 
 # --- what runs by itself --------------------------------------------------------------------------------------------------
 
@@ -318,6 +449,8 @@ FINDERS: dict[str, Finds] = {
     "reveals": _reveals,
     "pays": _pays,
     "everyone": _everyone,
+    "physical": _physical,
+    "weakens": _weakens,
 }
 """By the name of the principle. Its flag is the name, but for those of `_FLAGS`."""
 _FLAGS = {"environment": "credentials"}
