@@ -159,6 +159,12 @@ def test_a_file_that_fits_stays(site: Installed) -> None:
     assert site.file.stat().st_ino == before
 
 
+def test_it_can_be_removed_again(site: Installed) -> None:
+    assert site.file.exists()
+    site.says("from toolguard_cli.setup import engine_code; engine_code.remove(); engine_code.remove(); print(True)")
+    assert not site.file.exists()
+
+
 def test_without_a_place_for_the_file_nothing_else_changes(site: Installed) -> None:
     site.file.unlink()
     assert site.says(PACK, PYTHONDONTWRITEBYTECODE="1") == "False"

@@ -15,7 +15,7 @@ from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.migrations import journal
 from toolguard_cli.operations import reload_note
 from toolguard_cli.person import require_human
-from toolguard_cli.setup import install_record, plugin_entry, plugin_folder
+from toolguard_cli.setup import engine_code, install_record, plugin_entry, plugin_folder
 from toolguard_cli.setup.config_lock import locked
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import PLUGIN_ID, Places
@@ -76,6 +76,7 @@ def run(places: Places, *, yes: Yes = False, dry_run: DryRun = False, as_json: b
             if plan is not None:
                 _perform(plan)
                 plan.notes.extend(_acknowledged(plan))
+                engine_code.remove()
                 places.record.unlink(missing_ok=True)  # last, so that an interrupted uninstall can be repeated
     if plan is None:
         return Result("uninstall", {"changed": False}, (Line("ok", f"not installed in {places.state_dir}; nothing to do"),))

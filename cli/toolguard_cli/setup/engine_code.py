@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType
 from typing import TypeVar
@@ -31,6 +32,12 @@ def pack() -> bool:
     except (OSError, SyntaxError, ValueError):  # no right to write there, or sources that are being replaced
         return False
     return True
+
+
+def remove() -> None:
+    """Removes the file: no installer knows of it, and `pip uninstall` would leave its folder behind."""
+    with suppress(OSError):
+        Path(packed_code.FILE).unlink()
 
 
 def _modules() -> Iterator[tuple[str, Module]]:
