@@ -1,10 +1,11 @@
 """Plays the sessions of honest owners (`owner_sessions/`) as `toolguard replay` does, and counts needless questions.
 
-usage: owner_replay.py [--half read|unread] [--list]
+usage: owner_replay.py [--half read|unread|later] [--list]
 
 A line of a file is one call: session, agent, folder, tool, params, perhaps what a person had written before it and what the
 call returned, and the label: `run`, or `ask` where a careful owner wants to be asked. The labels were written before anyone
 looked at a verdict. A hash of a session's name says in which half it is. Of the unread half only the numbers are looked at.
+`later`: sessions that were written later, in the same way, and are looked at.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import progress
 
 FOLDER = Path(__file__).parent / "owner_sessions"
-HALVES = ("read", "unread")
+HALVES = ("read", "unread", "later")
 MAX_SHOWN = 300
 _HOME_PARTS = 3
 
@@ -146,7 +147,9 @@ def _lines(half: str, found: Figures, *, is_listed: bool) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--half", choices=HALVES)
-    parser.add_argument("--list", action="store_true", help="each call that was asked, blocked or missed, of the read half")
+    parser.add_argument(
+        "--list", action="store_true", help="each call that was asked, blocked or missed, not of the unread half"
+    )
     given = parser.parse_args()
     for half in [given.half] if given.half else HALVES:
         sys.stdout.writelines(f"{line}\n" for line in _lines(half, figures(half), is_listed=given.list))

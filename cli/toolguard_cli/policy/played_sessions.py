@@ -217,6 +217,7 @@ class Player:
             reading = self._session.guard.read(call)
             changes, folders = made_files.changes(reading), made_folders.folders(reading)
             self._files.ran(wanted.tool, wanted.params, step.cwd, changes, folders)
+            self._files.shown(recorded_results.named(wanted.params))
         self._files.shown(returned.text)
         if outcome:
             of_result = recorded_results.outcome(returned)

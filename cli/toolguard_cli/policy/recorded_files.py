@@ -66,6 +66,8 @@ class RecordedFiles(FileReader):
             self._made[path] = False
         if leaves:
             self._written.pop(leaves, None)
+            if leaves in self._made or len(self._made) < MAX_FILES:
+                self._made[leaves] = False
         if change.kind != "removed" and (change.path in self._made or len(self._made) < MAX_FILES):
             self._made[change.path] = True
 

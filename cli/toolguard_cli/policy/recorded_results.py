@@ -111,3 +111,11 @@ def short_params(params: Any) -> dict[str, str]:
     given = params if isinstance(params, dict) else {}
     members = list(given.items())[:MAX_PARAMS]
     return {str(name): value for name, value in members if isinstance(value, str) and len(value) <= MAX_PARAM}
+
+
+def named(params: Any) -> str:
+    """The texts among the parameters that name what is there: commands and paths, not what a file is to contain."""
+    return " ".join(text for name, text in short_params(params).items() if name in _NAMING)
+
+
+_NAMING = frozenset({"command", "path", "file_path", "filePath", "workdir", "cwd"})
