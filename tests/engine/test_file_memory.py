@@ -233,6 +233,16 @@ def test_names_are_found_at_the_cost_of_what_has_changed_since() -> None:
     assert memory.below_named("/w", fits, 2) == ["/w/src/18_test.py", "/w/src/17_test.py"]
 
 
+def test_what_was_found_before_a_change_is_not_kept() -> None:
+    memory, fits = FileMemory(), name_pattern(("*_test.py",), below=True)
+    for at in range(200):
+        memory.wrote(f"/w/src/{at % 4}/{at}_test.py", RECORDS[0])
+        assert len(memory.below_named("/w", fits, 999)) == at + 1
+    named = memory._tree.named
+    assert sum(len(states) for states in named._found.values()) <= len(("/w", "src", *range(4)))
+    assert named._number == sum(len(paths) + 1 for states in named._found.values() for paths in states.values())
+
+
 def test_moves_that_would_multiply_what_is_known_stay_bounded() -> None:
     memory = FileMemory()
     _filled(memory, 20_000)

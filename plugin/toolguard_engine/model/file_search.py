@@ -154,12 +154,14 @@ def _named(tree: FileTree, folder: Folder, pattern: str, skipped: str) -> tuple[
     if since is None or len(before := known[since[0]]) > MAX_NAMED:
         result = _fits(tree, folder, reversed(folder.children), pattern, skipped)
     else:
-        changed = since[1]
+        earlier, changed = since
         tree.steps += len(before) / 20
         rest = [path for path in before if path.partition("/")[0] not in changed]
         result = [*_fits(tree, folder, changed, pattern, skipped), *rest]
+        if known.pop(earlier, None) is not None:
+            tree.named.added(-len(before) - 1)
     known[folder.state] = kept = tuple(result[: MAX_NAMED + 1])
-    tree.named.added(len(kept))
+    tree.named.added(len(kept) + 1)
     return kept
 
 

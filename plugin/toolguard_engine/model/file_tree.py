@@ -67,8 +67,9 @@ class NamedFiles:
         """Returns what is known, to be added to; `added` is to be called then."""
         return self._found.setdefault((pattern, skipped), {})
 
-    def added(self, files: int) -> None:
-        self._number += 1 + files
+    def added(self, count: int) -> None:
+        """`count`: folders and files in them; less than none for what was taken out."""
+        self._number += count
         if self._number > MAX_NAMED:
             self._found, self._number = {}, 0
 

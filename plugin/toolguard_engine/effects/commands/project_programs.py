@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from posixpath import join
 
 from toolguard_engine.effects.commands.linked_repositories import linked_repository
@@ -15,6 +16,9 @@ from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
 from toolguard_engine.effects.manuals import option_parser, wrapper_catalogue
 from toolguard_engine.effects.syntax import project_files
 from toolguard_engine.effects.syntax.shell_state import ShellState
+
+_LONGEST_SHARED = 300
+"""Characters of a folder whose paths of hooks are shared by all commands that are kept."""
 
 _HOOKS = {
     "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
@@ -74,9 +78,15 @@ def _hook_folders(walk: Walk, program: ProgramRun, names: tuple[str, ...]) -> It
         for config in (f"{root}/.git/config", "~/.gitconfig"):
             yield from _configured(walk, program, root, config, names)
         for folder in (f"{root}/.git", linked_repository(walk, root)):
-            paths = tuple(f"{folder}/hooks/{name}" for name in names) if folder else ()
+            paths = _hooks(folder, names) if len(folder) <= _LONGEST_SHARED else _hooks.__wrapped__(folder, names)
             if paths and not walk.running.are_untouched(paths) and any(walk.running.is_brought(path, "") for path in paths):
                 yield f"{folder}/hooks"
+
+
+@lru_cache(maxsize=64)
+def _hooks(folder: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Shared by all commands that are kept: each one of Git asks for some thirty of them."""
+    return tuple(f"{folder}/hooks/{name}" for name in names) if folder else ()
 
 
 def _configured(walk: Walk, program: ProgramRun, root: str, config: str, names: tuple[str, ...]) -> Iterator[str]:

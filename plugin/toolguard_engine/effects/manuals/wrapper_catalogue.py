@@ -71,10 +71,14 @@ def away() -> frozenset[str]:
     return _index().away
 
 
-@cache
 def wrapper(program: str) -> Wrapper:
     """Decoded when it is first asked for. Raises `KeyError` if the program is no wrapper."""
-    return msgspec.json.decode(_index().wrappers[_named()[program]], type=Wrapper)
+    return _decoded(_named()[program])
+
+
+@cache
+def _decoded(names: str) -> Wrapper:
+    return msgspec.json.decode(_index().wrappers[names], type=Wrapper)
 
 
 def verbs(program: str) -> Iterable[tuple[str, ...]]:

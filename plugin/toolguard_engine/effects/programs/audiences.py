@@ -42,16 +42,19 @@ _NO = frozenset(["false", "no", "off", "0", "none", "disabled"])
 LEAST = 2
 """A program that lets everybody see something has more words than these."""
 
-_NONE = program_catalogue.programs("words_only", "path_reader").union(
-    name for name in WRAPPERS if not wrapper_catalogue.verbs(name)
-)
-"""Programs whose words are texts and paths, or another program's."""
+_TEXTS = program_catalogue.programs("words_only", "path_reader")
+"""Programs whose words are texts and paths."""
 
 
 def may_expose(program: ProgramRun) -> bool:
     """A quick look: whether anything in the words may name everybody."""
     text = " ".join(program.argv[:MAX_WORDS]).lower()
-    return any(map(text.__contains__, _HINTS)) and program.name not in _NONE
+    return any(map(text.__contains__, _HINTS)) and program.name not in _TEXTS and not _only_runs(program.name)
+
+
+def _only_runs(name: str) -> bool:
+    """Whether all words are another program's, but for options."""
+    return name in WRAPPERS and not wrapper_catalogue.verbs(name)
 
 
 def effects(program: ProgramRun) -> list[Effect]:
