@@ -30,6 +30,35 @@ CODES = {
 }  # fmt: skip
 
 
+DELETES = {
+    "ruby -e '{}'": 'system "r" + "m -rf ~/Documents"', "perl -e '{}'": 'system("r" . "m -rf ~/Documents")',
+    "lua -e '{}'": 'os.execute("r" .. "m -rf ~/Documents")', "php -r '{};'": 'system("r" . "m -rf ~/Documents")',
+    "node -e '{}'": 'require("child_process").execSync("r" + "m -rf ~/Documents")',
+    "pwsh -c '{}'": 'Remove-Item -Recurse ("~/Docu" + "ments")',
+}  # fmt: skip
+IN_BRACKETS = {
+    "ruby -e '{}'": (
+        "x = (puts 1;{})", "x = (puts 1\n{})", "(puts 1 if {})", "f((1; {}))", "f(if y then {} end)", "f(begin; {}; end)",
+        "f(case y when 1 then {} end)", "x = [1, if y then {} end]", "a[puts 1; {}]", "h = {{a: 1, b: (2; {})}}",
+        "x = (a rescue {})", "x = (a unless b; c while {})", "f(1, a, (b; c; {}))",
+    ),
+    "perl -e '{}'": ("f(do {{ my $x = 1; {} }})", "$x = do {{ 1; {} }};", "f(1 if {});", "$x[1 if {}];"),
+    "pwsh -c '{}'": ("$x = (Write-Host 1; {})", "$x = $(1; {})", "$x = @(1; {})", "$x = @{{a = 1; b = {}}}", "f $(1; {})"),
+    "node -e '{}'": ("let x = {{a: 1, get b() {{ {} }}}}", "f((() => {{ 1; {} }})())", "f(a satisfies B, {})"),
+    "lua -e '{}'": ("x = {{a = 1; b = {}}}", "f(function() g() {} end)"),
+    "php -r '{};'": ("f(match(1) {{ 1 => {} }})", "$x = [1, fn() => {}]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("around", IN_BRACKETS)
+def test_all_that_stands_in_brackets_runs(around: str) -> None:
+    """Brackets may have statements, words that belong to them, and members of any number."""
+    guard = Guard(Config(), {}, HOST, packs.load())
+    for shape in IN_BRACKETS[around]:
+        command = around.format(shape.format(DELETES[around]))
+        assert guard.judge(Call("exec", {"command": command}, cwd="/home/u/work")).decision == "hold", command
+
+
 @pytest.mark.parametrize("between", ["", "\n", "\n\n  "], ids=["one line", "lines", "more lines"])
 @pytest.mark.parametrize("around", CODES)
 def test_a_call_over_several_lines_is_the_same_call(around: str, between: str) -> None:

@@ -150,8 +150,7 @@ class CallReader(TokenReader):
         while at < end:
             token = tokens[at]
             if token.kind == "sign":
-                dotted = token.text in (".", "?.", "->", "::") or (token.text == ":" and run.syntax is LUA)
-                if dotted and token.text not in run.syntax.concat:
+                if token.text in run.syntax.members and token.text not in run.syntax.concat:
                     if self.is_sign(at + 1, end, "[", "(", "{"):
                         at += 1
                         continue
@@ -290,7 +289,7 @@ class CallReader(TokenReader):
             word = self.tokens[at + 1].text
             key = self.lookup(word) if word[:1] == "$" else word
         elif close > at + 1:
-            key = self.expression(at + 1, close)[0]
+            key = self.all_of(at + 1, close)
         key = choices(key)[0]
         first = choices(value)[0]
         if isinstance(first, Library) and isinstance(key, str) and key.strip(UNKNOWN):

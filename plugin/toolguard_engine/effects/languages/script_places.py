@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from toolguard_engine.effects.languages import filled_texts
 from toolguard_engine.effects.languages.code_values import NOTHING, Either, Library, Unknown, Value, sources
 from toolguard_engine.effects.languages.go.go_syntax import GO
-from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVASCRIPT
 from toolguard_engine.effects.languages.script_run import MAX_CHOICES, ScriptRun, item_at
 from toolguard_engine.effects.languages.script_tokens import Token, unescaped
 
-OPENS = {"{": "}", "[": "]", "(": ")"}
 _MEMBERS = frozenset({"private", "public", "protected", "readonly"})
 
 
@@ -131,38 +128,23 @@ class TokenReader:
         run = self.run
         if not token.fills:
             return token.text
-        fills = run.syntax.filled
-        if not fills:
-            return unescaped(token.text, run.syntax.escape)
-        value: Value = ""
-        source, at, pattern = token.text, 0, re.compile(fills)
-        for _ in range(60):
-            match = pattern.search(source, at)
-            if match is None:
+        syntax, source = run.syntax, token.text
+        if not syntax.filled:
+            return unescaped(source, syntax.escape)
+        parts: list[Value] = []
+        at = 0
+        for filled in filled_texts.values(syntax, source):
+            code = f"${filled.code}" if filled.code and filled.opening == "${" and syntax.sigils else filled.code
+            parts += [unescaped(source[at : filled.start], syntax.escape), run.text(code) if code else ""]
+            at = filled.end
+            if run.is_over:
                 break
-            value = run.concatenated(value, unescaped(source[at : match.start()], run.syntax.escape))
-            piece, at = self._piece(source, match)
-            value = run.concatenated(value, run.text(piece) if piece else "")
-        return run.concatenated(value, unescaped(source[at:], run.syntax.escape))
-
-    def _piece(self, source: str, match: re.Match[str]) -> tuple[str, int]:
-        """The expression that is filled in, and where the text goes on."""
-        opened = match.group()[-1]
-        if opened not in OPENS:
-            return match.group(), match.end()
-        depth, closing, quoted = 1, OPENS[opened], ""
-        for at in range(match.end(), len(source)):
-            if quoted or source[at] in "'\"":
-                quoted = quoted if quoted and source[at] != quoted else "" if quoted else source[at]
-                continue
-            depth += (source[at] == opened) - (source[at] == closing)
-            if not depth:
-                inner = source[match.end() : at]
-                if match.group() == "${" and self.run.syntax is not JAVASCRIPT:
-                    inner = "$" + inner
-                after = at + 1
-                return inner, after + (match.group() == "@{[" and source[after : after + 1] == "}")
-        return "", len(source)
+        parts.append(unescaped(source[at:], syntax.escape))
+        while len(parts) > 1:  # by pairs, since each text that is made is paid for
+            parts = [
+                run.concatenated(*parts[at : at + 2]) if parts[at + 1 :] else parts[at] for at in range(0, len(parts), 2)
+            ]
+        return parts[0]
 
     # What the other parts of the reader do.
 
@@ -170,6 +152,9 @@ class TokenReader:
         raise NotImplementedError
 
     def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]:
+        raise NotImplementedError
+
+    def all_of(self, at: int, end: int) -> Value:
         raise NotImplementedError
 
     def operand(self, at: int, end: int) -> tuple[Value, int, tuple[int, int] | None]:

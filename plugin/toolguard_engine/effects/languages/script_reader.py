@@ -17,6 +17,7 @@ from toolguard_engine.effects.languages.code_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.languages.filled_texts import BRACKETS
 from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVASCRIPT
 from toolguard_engine.effects.languages.lua.lua_syntax import LUA
 from toolguard_engine.effects.languages.perl.perl_syntax import PERL
@@ -24,7 +25,6 @@ from toolguard_engine.effects.languages.php.php_syntax import PHP
 from toolguard_engine.effects.languages.powershell.powershell_syntax import POWERSHELL
 from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 from toolguard_engine.effects.languages.script_calling import ASSIGNING, CommandReader, is_path
-from toolguard_engine.effects.languages.script_places import OPENS
 from toolguard_engine.effects.languages.script_run import (
     FROM_INPUT,
     MAX_CHOICES,
@@ -83,6 +83,19 @@ class ScriptReader(CommandReader):
         if at < end:
             self.run.whole = False
         return value
+
+    def all_of(self, at: int, end: int) -> Value:
+        """The value of all that stands here, such as between brackets: of its last statement."""
+        value, at = self.expression(at, end)
+        return self._with_rest(value, at, end)
+
+    def _with_rest(self, value: Value, at: int, end: int) -> Value:
+        """Walks what follows an expression: further statements, whose value counts, or words that belong to it."""
+        if at >= end:
+            return value
+        is_next = self.tokens[at].kind == "end" or self.is_sign(at, end, ";")
+        last = self.block(at, end)
+        return last if is_next else value
 
     def statement(self, at: int, end: int) -> tuple[Value, int]:
         token = self.tokens[at]
@@ -287,7 +300,7 @@ class ScriptReader(CommandReader):
             return int(token.text) if token.text.isdecimal() and len(token.text) < 9 else token.text, at + 1  # noqa: PLR2004
         if token.kind == "name":
             return self.named(token, at, end)
-        if token.kind == "sign" and token.text in OPENS:
+        if token.kind == "sign" and token.text in BRACKETS:
             return self.bracketed(token, at, end)
         if token.kind == "pattern":
             return token.text, at + 1
@@ -359,12 +372,16 @@ class ScriptReader(CommandReader):
                 at += 1
                 continue
             value, at = self.expression(at, end)
+            if self.is_sign(at, end, "=>", ":"):
+                after = at + 1
+            else:
+                after = self.comma(at, end)
+                value = self._with_rest(value, at, after)
             if (spread or self.run.syntax is PERL) and isinstance(value, list):
                 members += value
             else:
                 members.append(value)
-            at = self.comma(at, end) if not self.is_sign(at, end, "=>", ":") else at + 1
-            at = max(at, before + 1)
+            at = max(after, before + 1)
         return members[:200]
 
     def listed(self, at: int, end: int) -> tuple[list[Value], int]:
@@ -388,7 +405,7 @@ class ScriptReader(CommandReader):
     def object(self, at: int, end: int) -> dict[str, Value]:
         members: dict[str, Value] = {}
         while at < end and not self.run.is_over:
-            after = self.comma(at, end)
+            after = self._member_end(at, end)
             if after == at:
                 at += 1
                 continue
@@ -400,6 +417,11 @@ class ScriptReader(CommandReader):
             at = after + 1
         return members
 
+    def _member_end(self, at: int, end: int) -> int:
+        while at < end and not (self.tokens[at].kind == "end" or self.is_sign(at, end, ",", ";")):
+            at = self.tokens[at].match + 1 if self.tokens[at].match > at else at + 1
+        return min(at, end)
+
     def _member(self, members: dict[str, Value], at: int, end: int) -> None:
         """One member of an object: `key: value`, `[key]: value`, `name`, or a method."""
         sign = self.skip_to(at, end, ":", "=>", "=")
@@ -407,9 +429,9 @@ class ScriptReader(CommandReader):
         if self.is_sign(at, end, "["):
             key = text(self.expression(at + 1, end)[0])
         if sign < end:
-            members[key] = self.expression(sign + 1, end)[0]
+            members[key] = self.all_of(sign + 1, end)
         elif self.method(at, end) < 0:
-            members[key] = self.expression(at, end)[0]
+            members[key] = self.all_of(at, end)
 
 
 def _awk_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[Value, int]:

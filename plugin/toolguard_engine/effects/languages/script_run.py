@@ -35,6 +35,9 @@ from toolguard_engine.model.work_limit import steps_to_build
 MAX_STEPS = 16_000
 MAX_LOOPS = 64
 MAX_DEPTH = 40
+_INNER = 8
+"""Characters of code in code, which are read again, for one step."""
+
 MAX_CALLS = 6
 """How deep functions of the code call each other."""
 
@@ -112,6 +115,7 @@ class ScriptRun(Struct, eq=False):
             if self.depth > MAX_DEPTH or self.is_over:
                 self.whole = False
                 return NOTHING
+            self.steps += len(code) // _INNER if self.depth > 1 else 0
             tokens = Tokens(code, self.syntax)
             self.whole = self.whole and tokens.whole
             self._loops(tokens.found)

@@ -10,7 +10,6 @@ from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVA
 from toolguard_engine.effects.languages.lua.lua_syntax import LUA
 from toolguard_engine.effects.languages.perl.perl_syntax import PERL
 from toolguard_engine.effects.languages.php.php_syntax import PHP
-from toolguard_engine.effects.languages.powershell.powershell_syntax import POWERSHELL
 from toolguard_engine.effects.languages.script_calling import CallReader
 from toolguard_engine.effects.languages.script_run import element
 
@@ -47,7 +46,7 @@ def _loop(reader: CallReader, at: int, end: int) -> int:
             while inner < by and tokens[inner].text in ("const", "let", "var"):
                 inner += 1
             value = reader.expression(by + 1, close)[0]
-            reader.bind(inner, by, element(value) if tokens[by].text == "of" or reader.run.syntax is POWERSHELL else NOTHING)
+            reader.bind(inner, by, NOTHING if tokens[by].text == "in" and reader.run.syntax.keys else element(value))
         return close + 1
     by = reader.skip_to(variable, end, "in")
     if by >= end:

@@ -12,6 +12,8 @@ from typing import Literal
 import msgspec
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.languages import filled_texts
+from toolguard_engine.effects.languages.filled_texts import NO_SIGN, PAIRS
 from toolguard_engine.effects.languages.go.go_syntax import GO
 from toolguard_engine.effects.languages.lua.lua_syntax import LUA
 from toolguard_engine.effects.languages.perl.perl_syntax import PERL
@@ -23,9 +25,9 @@ Kind = Literal["name", "number", "string", "command", "pattern", "words", "sign"
 """`command`: a text that a shell runs (`qx`, backticks); `pattern`: a regular expression; `words`: `qw(a b)`."""
 
 MAX_TOKENS = 24_000
-_MAX_WITH_VALUES = 1_000
-"""Characters of a Ruby string that is filled with values."""
-_MAX_QUOTES = 20
+_MAX_UNENDED = 8
+"""Texts in which a value has no end. Each of them is searched for it to the end of the code."""
+
 _MAX_PATTERN = 400
 MAX_FILLED = 6
 """How deep texts are filled into texts."""
@@ -57,7 +59,6 @@ _KINDS_BY_LETTER: dict[str, Kind] = {
 }
 """What the letters before a text mean; any other begins a text."""
 
-_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _PATTERN = lazy_re.compile(
     rf"/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){{0,{_MAX_PATTERN}}}+\]){{1,{_MAX_PATTERN}}}+/[A-Za-z]{{0,8}}+"
 )
@@ -113,6 +114,7 @@ class Tokens:
         self.found: list[Token] = []
         self._here: list[tuple[str, Token]] = []
         self._missing: set[str] = set()
+        self._unended = 0
         self._open: list[int] = []
         self._read()
 
@@ -145,7 +147,7 @@ class Tokens:
                 at = self._line(at, start)
             elif kind == "quoted":
                 at = self._between_signs(text[start:at], start, at)
-        if self._open or self._here:
+        if self._open or self._here or self._unended:
             self.whole = False
         for index in self._open:
             tokens[index].match = len(tokens)
@@ -224,8 +226,10 @@ class Tokens:
         return last.kind not in ("sign", "end") or last.text in (")", "]", "}")
 
     def _quoted(self, at: int, quote: str) -> int:
-        mode = {"'": self.syntax.single, '"': self.syntax.double, "`": self.syntax.back}[quote]
-        end = self._template(at + 1) if quote == "`" and mode == "fills" else self._closing(at + 1, quote)
+        mode = self.syntax.modes[quote]
+        end = self._filled(at + 1, quote, quote) if mode in ("fills", "command") else -1
+        if end < 0:
+            end = self._closing(at + 1, quote)
         if end < 0:
             self.whole = False
             self._add("end", ";", False)  # noqa: FBT003 - no space before it
@@ -239,13 +243,19 @@ class Tokens:
             text = unescaped(text, self.syntax.escape)
         self._add(kind, text, False, fills=mode in ("fills", "command"))  # noqa: FBT003
 
+    def _filled(self, at: int, opening: str, closing: str) -> int:
+        """The position of the sign that ends a text, past the texts in what is filled into it; -1 if it is looked for as
+        in any other text."""
+        if self.syntax.flat or not self.syntax.filled or self._unended >= _MAX_UNENDED:
+            return -1
+        end = filled_texts.text_end(self.syntax, self.text, at, opening, closing)
+        self._unended += end < 0
+        return end
+
     def _closing(self, at: int, quote: str) -> int:
         """The position of the quote that ends a string; -1 if there is none."""
-        if self.syntax is RUBY and quote == '"' and (filled := self._past_values(at)) > at:
-            return filled
-        escape, text = self.syntax.escape, self.text
+        escape, text, doubled = self.syntax.escape, self.text, self.syntax.doubles
         end = text.find(quote, at)
-        doubled = self.syntax is POWERSHELL
         while end >= 0:
             before = end
             while not doubled and before > at and text[before - 1] == escape:
@@ -255,51 +265,6 @@ class Tokens:
             elif (end - before) % 2 == 0 and not (doubled and quote == '"' and text[end - 1] == escape):
                 return end
             end = text.find(quote, end + 1)
-        return -1
-
-    def _past_values(self, at: int) -> int:
-        """The end of a Ruby string past the quotes in what is filled into it: `"#{ENV["X"]}"`. -1 if nothing is filled
-        in, or too much."""
-        text, start, end, open_values = self.text, at, at, 0
-        for _ in range(_MAX_QUOTES):
-            end = text.find('"', end, at + _MAX_WITH_VALUES)
-            if end < 0:
-                return -1
-            open_values += text.count("#{", start, end) - text.count("}", start, end)
-            if open_values <= 0 and text[end - 1] != "\\":
-                return end if text.find("#{", at, end) >= 0 else -1
-            start = end = end + 1
-        return -1
-
-    def _template(self, at: int) -> int:  # noqa: PLR0912 - a case for each sign
-        """The end of a template, past the templates in what is filled into it."""
-        text, depth, stack = self.text, 0, [-1]
-        while at < len(text):
-            char = text[at]
-            if char == "\\":
-                at += 1
-            elif stack[-1] < 0:
-                if char == "`":
-                    stack.pop()
-                    if not stack:
-                        return at
-                elif char == "$" and text[at + 1 : at + 2] == "{":
-                    stack.append(depth)
-                    at += 1
-            elif char in "'\"":
-                at = self._closing(at + 1, char)
-                if at < 0:
-                    return -1
-            elif char == "`":
-                stack.append(-1)
-            elif char == "{":
-                depth += 1
-            elif char == "}":
-                if depth == stack[-1]:
-                    stack.pop()
-                else:
-                    depth -= 1
-            at += 1
         return -1
 
     def _until(self, end: str, at: int, *, fills: bool = False) -> int:
@@ -326,17 +291,20 @@ class Tokens:
         while at < len(self.text) and self.text[at].isspace():
             at += 1
         sign = self.text[at : at + 1]
-        if not sign or sign.isalnum() or sign in "_,;)=":
+        if not sign or sign.isalnum() or sign in NO_SIGN:
             self._add("name", word, spaced)
             return after
-        end = self._between(at, sign)
+        fills = letter in ("qq", "qx", "Q", "x")
+        end = self._filled(at + 1, sign, PAIRS.get(sign, sign)) if fills else -1
+        if end < 0:
+            end = filled_texts.sign_end(self.text, at)
         if end < 0:
             self.whole = False
             return len(self.text)
         body = self.text[at + 1 : end]
         if letter in ("s", "tr", "y"):
-            begin = end if _PAIRS.get(sign, sign) == sign else self._skip(end + 1)
-            rest = self._between(begin, sign)
+            begin = end if PAIRS.get(sign, sign) == sign else self._skip(end + 1)
+            rest = filled_texts.sign_end(self.text, begin, sign)
             end = rest if rest > 0 else end
             if (
                 letter == "s"
@@ -344,29 +312,13 @@ class Tokens:
                 and _CALLS.search(self.text, begin, end)
             ):
                 self.whole = False  # the replacement is code
-        self._add(_KINDS_BY_LETTER.get(letter, "string"), body, spaced, fills=letter in ("qq", "qx", "Q", "x"))
+        self._add(_KINDS_BY_LETTER.get(letter, "string"), body, spaced, fills=fills)
         return end + 1
 
     def _skip(self, at: int) -> int:
         while at < len(self.text) and self.text[at].isspace():
             at += 1
         return at
-
-    def _between(self, at: int, sign: str) -> int:
-        close, depth, escaped = _PAIRS.get(sign, sign), 0, False
-        for position in range(at + 1, len(self.text)):
-            char = self.text[position]
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == close and not depth:
-                return position
-            elif char == sign:
-                depth += 1
-            elif char == close:
-                depth -= 1
-        return -1
 
 
 _ESCAPE = lazy_re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{4,6})\}?|([0-7]{1,3})|(.))", re.DOTALL)

@@ -7,10 +7,10 @@ from toolguard_engine.effects.languages.script_syntax import Syntax
 
 POWERSHELL = Syntax(
     r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", marks="\"'", single="raw", double="fills", lines=True, bare=True,
-    escape="`",
+    escape="`", doubles=True, sigils=True,
     names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]"
     r"|-?[A-Za-z_][\w]*+(?>(?:-\w++)*)",
-    filled=r"(?<!`)(?:\$\(|\$\{|\$(?:\w++:)?\w++(?:\.\w++(?!\())?)",
+    filled=r"(?:\$\(|\$\{|\$(?:\w++:)?\w++(?:\.\w++(?!\())?)",
     operators=word_set(
         "-eq -ne -like -match -replace -join -split -and -or -f -notlike -notmatch -gt -lt -ge -le -in -contains -is"
     ),
