@@ -37,7 +37,7 @@ _ASKS = lazy_re.compile(
 
 def runs_scripts(name: str) -> bool:
     """Whether a program hands its words to a script."""
-    return name.rstrip("0123456789.") in _RUNNERS
+    return name.partition("@")[0].rstrip("0123456789.") in _RUNNERS
 
 
 def effects(program: ProgramRun, where: Where) -> Iterator[Effect]:
