@@ -38,6 +38,9 @@ _UPDATE = "--update"
 _MAX_WORDS = 200
 _MAX_READINGS = 16
 _PLUGIN_VERBS = lazy_re.compile(r"plugins (?:disable|uninstall|install|update|enable|reload)")
+_SENDS = "message send"
+_MESSAGE_OPTION = lazy_re.compile(r"--(?P<name>channel|account|target|message)|-(?P<short>[tm])")
+_SHORT = {"t": "target", "m": "message"}
 _NEW_AGENT = "agents add"
 _OWN_WORKSPACE = lazy_re.compile(
     r"(?:~|/home/[\w.-]{1,60}|/Users/[\w.-]{1,60}|/root)/\.openclaw/workspace[\w-]{0,60}(?:/[\w-]{1,60})?/?"
@@ -97,6 +100,32 @@ def verb(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
         return None
     dry = load().is_dry(name) and asks(rest, frozenset({"--dry-run"}), load())
     return None if dry or asks(rest, HELP, load()) else (name, rest)
+
+
+class SentMessage(NamedTuple):
+    """`is_plain`: it is a text that the command shows, to one recipient, with nothing attached."""
+
+    target: str
+    text: str
+    is_plain: bool
+
+
+def sent_message(words: Sequence[str]) -> SentMessage | None:
+    """What `openclaw message send` sends; None of all other verbs."""
+    reading = _readings(tuple(words[:_MAX_WORDS]))[0]
+    if reading.verb != _SENDS or asks(words, HELP, load()) or asks(words, frozenset({"--dry-run"}), load()):
+        return None
+    given: dict[str, list[str]] = {}
+    waiting, is_plain = list(reading.rest), verb(words) is not None
+    while waiting:
+        option, sign, value = waiting.pop(0).partition("=")
+        match = _MESSAGE_OPTION.fullmatch(option)
+        known = (match["name"] or _SHORT[match["short"]]) if match else ""
+        is_plain = is_plain and bool(known) and bool(sign or waiting)
+        given.setdefault(known, []).append(value if sign or not known or not waiting else waiting.pop(0))
+    targets, texts = given.get("target", []), given.get("message", [])
+    is_plain = is_plain and len(targets) == len(texts) == 1 and not any(UNKNOWN in word for word in reading.rest)
+    return SentMessage(", ".join(targets), "\n".join(texts), is_plain)
 
 
 def _readings(words: tuple[str, ...]) -> tuple[_Reading, ...]:

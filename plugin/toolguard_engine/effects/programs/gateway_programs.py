@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from posixpath import join, normpath
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.control_plane import command_line
 from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, operations
 from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB
-from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts import message_texts, program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.manuals import option_parser
@@ -108,6 +109,10 @@ def done(program: ProgramRun, _: Where) -> Iterator[Effect]:
     if _hides_words(program):
         yield Effect("gateway", f"openclaw by {program.name}", "", frozenset([UNKNOWN_VERB]), program)
     words = own_words(program)
+    if words is not None and (message := command_line.sent_message(words)) is not None:
+        unclear = () if message.is_plain else ("attached",)
+        flags = frozenset({"addressed", *unclear, *message_texts.flags([message.text])})
+        yield Effect("message", message.target, "remote", flags, program)
     for operation in () if words is None else operations(words, program.stdin.text if program.stdin else None):
         if operation.effect != "guard":
             yield Effect("gateway", operation.target, "", frozenset([operation.effect]), program)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import message_texts
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.tools.tool_values import (
@@ -19,14 +19,6 @@ from toolguard_engine.effects.tools.tool_values import (
 )
 from toolguard_engine.host.tool_names import split
 
-_KEY = lazy_re.compile(
-    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}"
-    r"|\bglpat-[\w-]{16,}|\bxox[abeoprs]-[\w-]{10,}|\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}|\bAIza[\w-]{30,}"
-    r"|\bnpm_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{20,}|\beyJ[\w-]{10,600}+\.eyJ[\w-]{10,600}"
-    r"|\b[A-Z0-9_]{0,30}(?:SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY|PASSWORD)(?:_KEY|_ID)?\s{0,2}[=:]\s{0,2}['\"]?"
-    r"(?=[A-Za-z0-9+/_-]{0,60}\d)(?!(?i:your|example|xxx|test|change|<))[A-Za-z0-9+/_-]{20,}"  # by the name of its variable
-)
-_EVERYBODY = lazy_re.compile(r"(?:^|[\s>])@(?:everyone|here|channel|all)\b|<!(?:everyone|here|channel)>")
 ATTACHED = frozenset(["attached"])
 _MESSAGE_READS = split(
     "read reactions list-pins permissions thread-list search sticker-search member-info role-info emoji-list channel-info "
@@ -71,13 +63,7 @@ def message_effects(params: Params, where: Where) -> Acts:
 
 def content_flags(params: Params, addressed: str, many: bool) -> set[str]:  # noqa: FBT001 - a value, not an option
     """Flags for the content and the recipients of a message."""
-    flags = {addressed, "broadcast" if many else ""}
-    for text in all_texts(params, _BODIES):
-        if _KEY.search(text, 0, MAX_TEXT):
-            flags.add("secret")
-        if "@" in text or "<!" in text:
-            flags |= {"broadcast"} if _EVERYBODY.search(text, 0, MAX_TEXT) else set()
-    return flags
+    return {addressed, "broadcast" if many else "", *message_texts.flags(all_texts(params, _BODIES))}
 
 
 def _attachments(params: Params) -> Iterator[str]:
