@@ -72,10 +72,11 @@ def test_no_interpreter_stands_with_two_languages() -> None:
 
 def test_patterns_and_endings_are_well_formed() -> None:
     for each in LANGUAGES.values():
-        for pattern in (each.calls, each.quotes, each.loads):
+        for pattern in (each.calls, each.quotes):
             re.compile(pattern)
-        assert all(ending.startswith(".") for ending in each.endings)
-        assert not each.endings or each.takes_in
+        assert all(ending.startswith((".", "/")) for ending in each.endings)
+        assert not each.endings or each.loads
+        assert set(each.nearby.split()) <= set(each.loads.split())
 
 
 def test_an_unknown_language_has_no_facts() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from posixpath import join, normpath
 
@@ -36,10 +37,6 @@ _PYTHON = lazy_re.compile(
     r"|(?:run_path|open)\(\s{0,9}['\"](?P<path>[^'\"\n]{1,200}\.py)['\"]"
     r"|exec\(\s{0,9}(?:compile\(\s{0,9})?(?:open|Path|pathlib\.Path)\(\s{0,9}['\"](?P<run>[^'\"\n]{1,200})['\"]",
     re.MULTILINE,
-)
-_SCRIPT = lazy_re.compile(
-    r"(?:\brequire|\bimport|\bfrom|\brequire_relative|\bload|\bdo|\binclude|\bsource)(?:_once)?\b\s{0,4}\(?\s{0,4}"
-    r"(?:__DIR__\s{0,2}\.\s{0,2})?['\"](?P<path>[^'\"\n]{1,200})['\"]"
 )
 _PERL = lazy_re.compile(r"^[ \t]{0,40}use[ \t]{1,9}([A-Z]\w{0,60}(?:::\w{1,60}){0,6})", re.MULTILINE)
 MAX_SEARCHED = 64
@@ -136,11 +133,19 @@ def _imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]
         for name in islice(_PERL.finditer(code), MAX_IMPORTS):
             path = f"{name[1].replace('::', '/')}.pm"
             yield (normpath(join(folder, path)), normpath(join(folder, "lib", path)))
-    elif language == "r" and "source" in code:
-        yield from ((match["path"],) for match in islice(_SCRIPT.finditer(code), MAX_IMPORTS))
-    if language_catalogue.known(language).takes_in:
-        for hit in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
+    if language_catalogue.known(language).loads:
+        for hit in islice(_statements(language).finditer(code), MAX_IMPORTS):
             yield from _of_statement(hit, language, folder)
+
+
+@lru_cache(maxsize=32)
+def _statements(language: str) -> re.Pattern[str]:
+    """The statements of a language that load code from a file."""
+    words = "|".join(language_catalogue.known(language).loads.split())
+    return re.compile(
+        rf"\b(?P<word>{words})\b\s{{0,4}}\(?\s{{0,4}}"
+        r"(?P<beside>__DIR__\s{0,2}\.\s{0,2})?['\"](?P<path>[^'\"\n]{1,200})['\"]"
+    )
 
 
 def _of_statement(match: re.Match[str], language: str, folder: str) -> Iterator[tuple[str, ...]]:
@@ -149,16 +154,24 @@ def _of_statement(match: re.Match[str], language: str, folder: str) -> Iterator[
     if language == "javascript" and path[:1] not in "./":
         inside = f"node_modules/{path}"
         yield tuple(normpath(join(folder, option)) for option in (f"{inside}/index.js", f"{inside}.js", f"{inside}/main.js"))
-    if path.startswith(("./", "../", "/")) or "relative" in match[0]:
-        yield _with_ending(normpath(join(folder, path.lstrip("/") if "__DIR__" in match[0] else path)), language)
+    if match["beside"] is not None:
+        yield _with_endings(folder, path.lstrip("/"), language)
+    elif match["word"] in language_catalogue.known(language).nearby.split():  # from the folder where the program runs
+        yield from (_with_endings(start, path, language) for start in dict.fromkeys((folder, "")))
+    elif path.startswith(("./", "../", "/")):
+        yield _with_endings(folder, path, language)
 
 
-def _with_ending(path: str, language: str) -> tuple[str, ...]:
-    endings = language_catalogue.known(language).endings
-    if not endings or "." in path.rpartition("/")[2]:
-        return (path,)
-    paths = tuple(path + ending for ending in endings)
-    return (*paths, f"{path}/index.js", f"{path}/index.ts") if language == "javascript" else paths
+def _with_endings(folder: str, path: str, language: str) -> tuple[str, ...]:
+    """The files that a name may mean, in the order in which they are looked for."""
+    known = language_catalogue.known(language)
+    if not known.endings or "." in path.rpartition("/")[2]:
+        names = [path]
+        if known.dotted and "/" not in path:
+            names += [path.replace(".", "/") + ending for ending in known.endings]
+    else:
+        names = [path + ending for ending in known.endings]
+    return tuple(normpath(join(folder, name)) for name in names)
 
 
 def _of_python(code: str, folder: str) -> Iterator[tuple[str, ...]]:

@@ -34,9 +34,10 @@ class Language(msgspec.Struct, frozen=True):
     `files`: the ends of the names of files with its code, separated by blanks, and `runs` the program that mostly runs them;
     `stands`: what follows the name of a script that is named without its ending, or that is a folder.
 
-    `loads`: a pattern of the words that load code from a file; `takes_in`: whether these name the file; `endings`: what may
-    be left out at the end of its name; `module_role`: what the value of an option is that names a module; `folders`:
-    variables with the folders in which modules are looked for.
+    `loads`: the words in front of the name of a file whose code is loaded, separated by blanks; `nearby`: those of them that
+    look in the folder although the name does not begin with `./`; `endings`: what may be left out at the end of the name;
+    `dotted`: whether dots in it may be folders; `module_role`: what the value of an option is that names a module;
+    `folders`: variables with the folders in which modules are looked for.
     """
 
     name: str
@@ -55,7 +56,8 @@ class Language(msgspec.Struct, frozen=True):
     files: str = ""
     stands: tuple[str, ...] = ()
     loads: str = ""
-    takes_in: bool = False
+    nearby: str = ""
     endings: tuple[str, ...] = ()
+    dotted: bool = False
     module_role: str = ""
     folders: tuple[str, ...] = ()

@@ -11,7 +11,8 @@ LANGUAGES = (
         calls=r"(?:\bsystem2?|\bshell)",
         tool_words="r",
         command="Rscript -e",
-        loads=r"(?<![\w.])source\s{0,4}\(",
+        loads="source",
+        nearby="source",
     ),
     Language(
         "julia",
@@ -40,7 +41,7 @@ LANGUAGES = (
         "tcl",
         "tclsh expect",
         calls=r"(?:\bexec|\bspawn|\bsystem)",
-        takes_in=True,
+        loads="source",
     ),
     Language(
         "swift",

@@ -22,8 +22,7 @@ LANGUAGE = Language(
     runs="node",
     files=".js .mjs .cjs .ts .mts .cts .jsx .tsx",
     stands=(".js", "/index.js"),
-    loads=r"(?<![\w.])(?:require|import|importScripts)\b",
-    takes_in=True,
-    endings=(".js", ".ts", ".mjs", ".cjs"),
+    loads="require import from importScripts load",
+    endings=(".js", ".ts", ".mjs", ".cjs", "/index.js", "/index.ts"),
     folders=("NODE_PATH",),
 )

@@ -13,8 +13,9 @@ LANGUAGE = Language(
     calls=r"(?:os\.execute|io\.popen)",
     runs="lua",
     files=".lua",
-    loads=r"(?<![\w.])(?:dofile|loadfile|require)\b",
-    takes_in=True,
-    endings=(".lua",),
+    loads="dofile loadfile require",
+    nearby="dofile loadfile require",
+    endings=(".lua", "/init.lua"),
+    dotted=True,
     folders=("LUA_PATH",),
 )

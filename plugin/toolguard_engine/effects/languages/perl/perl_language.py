@@ -19,8 +19,7 @@ LANGUAGE = Language(
     command="perl -e",
     runs="perl",
     files=".pl .pm",
-    loads=r"(?<![\w.])(?:require|do|use)\b",
-    takes_in=True,
+    loads="require do use",
     module_role="loads",
     folders=("PERL5LIB", "PERLLIB"),
 )

@@ -16,6 +16,6 @@ LANGUAGE = Language(
     command="php -r",
     runs="php",
     files=".php",
-    loads=r"(?<![\w.])(?:include|include_once|require|require_once)\b",
-    takes_in=True,
+    loads="include include_once require require_once",
+    nearby="include include_once require require_once",
 )

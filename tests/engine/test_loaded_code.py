@@ -1,0 +1,79 @@
+"""Files that code loads are part of it, under every name by which the language finds them."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from test_run_files import weighed
+from toolguard_engine.effects.languages.language_catalogue import LANGUAGES
+
+CONFIG = '"/home/u/.openc" SIGN "law/openclaw.json"'
+CODES = {
+    "lua": (".lua", "", f"os.remove({CONFIG})".replace("SIGN", "..")),
+    "ruby": (".rb", "", f"File.delete({CONFIG})".replace("SIGN", "+")),
+    "perl": (".pl", "", f"unlink({CONFIG});".replace("SIGN", ".")),
+    "php": (".php", "<?php ", f"unlink({CONFIG});".replace("SIGN", ".")),
+    "javascript": (".js", "", f'require("fs").unlinkSync({CONFIG})'.replace("SIGN", "+")),
+    "r": (".r", "", 'system("rm -rf /home/u/documents")'),
+    "tcl": (".tcl", "", 'exec "rm" "-rf" "/home/u/documents"'),
+}
+"""How files of a language end and begin, and code in it that is held wherever it runs."""
+
+LOADING = {
+    "lua": (
+        'dofile("x.lua")',
+        "dofile('./x.lua')",
+        'require("x")',
+        'require "x"',
+        'loadfile("x.lua")()',
+        'require("x.init")',
+    ),
+    "ruby": ('load "x.rb"', 'load("./x.rb")', 'Kernel.load "x.rb"', 'require "./x"', 'require_relative "x"'),
+    "perl": ('do "./x.pl";', 'require "./x.pl";'),
+    "php": ('include "x.php";', 'require("x.php");', 'include_once "./x.php";', 'require_once __DIR__ . "/x.php";'),
+    "javascript": (
+        'require("./x.js")',
+        'require("./x")',
+        'import "./x.js"',
+        'export * from "./x.js"',
+        'module.require("./x")',
+    ),
+    "r": ('source("x.r")', 'source("./x.r")'),
+    "tcl": ('source "./x.tcl"',),
+}
+ELSEWHERE = {
+    "lua": 'dofile("x.lua")', "ruby": 'load "x.rb"', "php": 'include "x.php";', "r": 'source("x.r")',
+}  # fmt: skip
+"""What is looked for where the program runs, not beside the script."""
+
+
+def _with_code(language: str) -> dict[str, str]:
+    ending, before, code = CODES[language]
+    return {f"x{ending}": before + code, "x/init.lua": code}
+
+
+def test_each_language_that_loads_files_has_a_row() -> None:
+    loading = {name for name, language in LANGUAGES.items() if language.loads}
+    assert CODES.keys() == LOADING.keys() == loading
+    assert ELSEWHERE.keys() <= {name for name, language in LANGUAGES.items() if language.nearby}
+
+
+@pytest.mark.parametrize(("language", "code"), [(name, code) for name, codes in LOADING.items() for code in codes])
+def test_a_file_that_a_script_loads_is_read(language: str, code: str) -> None:
+    known, (ending, before, _) = LANGUAGES[language], CODES[language]
+    program = (known.runs or known.programs).split()[0]
+    files = {f"s{ending}": before + code} | _with_code(language)
+    assert weighed(f"{program} s{ending}", files).decision != "allow"
+    assert weighed(f"{program} s{ending}", {f"s{ending}": before + code}).decision == "allow"
+    if known.command and language != "tcl":
+        assert weighed(f"{known.command} {shlex.quote(code)}", files).decision != "allow"
+
+
+@pytest.mark.parametrize("language", ELSEWHERE)
+def test_a_bare_name_is_looked_for_where_the_program_runs(language: str) -> None:
+    ending, before, _ = CODES[language]
+    program = LANGUAGES[language].programs.split()[0]
+    files = {f"d/s{ending}": before + ELSEWHERE[language]} | _with_code(language)
+    assert weighed(f"{program} d/s{ending}", files).decision != "allow"
