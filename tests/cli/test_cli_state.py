@@ -119,8 +119,8 @@ def test_nothing_is_left_on_a_stick_that_is_full(places: Places, tmp_path: Path,
             raise OSError(errno.ENOSPC, "No space left on device")
 
     (stick := tmp_path / "stick").mkdir()
-    monkeypatch.setattr(atomic.os, "link", refuse)
-    monkeypatch.setattr(atomic.system_calls, "sync", full)
+    monkeypatch.setattr(atomic.disk, "link", refuse)
+    monkeypatch.setattr(atomic.disk, "sync", full)
     with pytest.raises(UserError, match="No space left"):
         state_export.run(places, stick / "a")
     assert not list(stick.iterdir())

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from effort import ALL, examples
 from toolguard_engine.stores import audit_log as audit_lines
+from toolguard_engine.stores import disk, locked
 from toolguard_engine.stores.files import audit_log_file as audit_log
 from toolguard_engine.stores.files import signing_key_file as signing_key
 from toolguard_engine.stores.files.audit_log_file import FIRST, AuditEvent, AuditLog, Verification
@@ -337,7 +338,7 @@ def test_killed_before_the_oldest_part_is_removed(log: AuditLog, monkeypatch: py
     monkeypatch.setattr(audit_log, "MAX_BYTES", 1_500)
     monkeypatch.setattr(audit_log, "KEPT", 2)
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "unlink", lambda *_, **__: None)
+        patched.setattr(disk, "remove", lambda _: None)
         for number in range(40):
             log.append([event(number)])
         assert len(log.files()) > 4
@@ -346,6 +347,42 @@ def test_killed_before_the_oldest_part_is_removed(log: AuditLog, monkeypatch: py
         log.append([event(number)])
         assert log.verify().error == ""
     assert len(log.files()) <= 4
+
+
+def test_a_part_of_what_is_being_written_is_no_damage(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while the one who writes keeps the lock."""
+    log.append([event(1)])
+    real = AuditLog._verify
+    seen = [Verification(1, "it is broken")]
+    monkeypatch.setattr(AuditLog, "_verify", lambda self: seen.pop() if seen else real(self))
+    monkeypatch.setattr(locked, "LOCK_SECONDS", 0.02)
+    with locked.lock(log.path):
+        assert log.verify() == Verification(1)
+
+
+def test_two_that_write_the_same_line_while_the_log_is_rotated(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first fills a part with it; the second knows the log only as it was before."""
+    with monkeypatch.context() as patched:
+        patched.setattr(audit_log, "MAX_BYTES", 300)
+        log.append([event(1), event(2)])
+    assert not log.path.exists()
+    log.append([event(3)])
+    log.append([event(2), event(4)])
+    assert ids(log) == [event(number).id for number in (1, 2, 3, 4)]
+
+
+def test_a_head_that_cannot_be_looked_at_is_not_a_lost_one(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(path: Path) -> os.stat_result:
+        if path == head(log):
+            raise OSError(5, "Input/output error")
+        return os.lstat(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "look_at_link", faulty)
+        with pytest.raises(StoreError, match="Input/output error"):
+            log.append([event(1)])
+    log.append([event(1)])
+    assert ids(log) == [event(1).id]
 
 
 def test_half_a_line_after_a_rotation(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:

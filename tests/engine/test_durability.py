@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from toolguard_engine.stores.fleet.fleet_state import FleetState
 from toolguard_engine.stores.fleet.local_marks import LocalMarks
 
 DOCS = Path(__file__).parents[2] / "docs" / "architecture.md"
+STORES = Path(atomic.__file__).parent
 NOW = 1_000_000.0
 
 
@@ -70,6 +72,33 @@ def test_the_stores_sync_what_the_table_says(tmp_path: Path, replaced: dict[str,
         name: next(word for word, flags in meant.items() if flags == found) for name, found in replaced.items()
     }
     assert len(replaced) >= 4
+
+
+ELSEWHERE = {"call_log_file", "engine_files"}
+"""The first is in a folder of the person's, the second walks through folders that others made."""
+FILE_STORES = (
+    *(STORES / f"{name}.py" for name in ("atomic", "audit_tail", "locked", "toml_file")),
+    *(path for path in sorted((STORES / "files").glob("*.py")) if path.stem not in ELSEWHERE),
+    *(STORES / "fleet" / f"{name}.py" for name in ("fleet_state", "local_marks")),
+)
+NOT_OF_A_DISK = {"access", "geteuid", "getpid", "realpath", "urandom"}
+OURS = {"disk", "os", "atomic", "files", "self"}
+OF_A_PATH = {
+    *("chmod", "exists", "glob", "is_dir", "is_file", "iterdir", "lstat", "mkdir", "open", "read_bytes", "read_text"),
+    *("rmdir", "samefile", "stat", "touch", "unlink", "write_bytes", "write_text"),
+}
+
+
+@pytest.mark.parametrize("path", FILE_STORES, ids=lambda path: path.stem)
+def test_the_stores_reach_the_disk_in_one_place(path: Path) -> None:
+    """Otherwise the disk in memory (`tests/cli/disk_in_memory.py`) would not see all of what they do."""
+    called = {
+        (ast.unparse(node.func.value), node.func.attr)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    assert {name for holder, name in called if holder in ("os", "os.path")} <= NOT_OF_A_DISK
+    assert not [(holder, name) for holder, name in called if holder not in OURS and name in OF_A_PATH]
 
 
 def test_a_used_nonce_is_on_the_disk_before_its_call_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

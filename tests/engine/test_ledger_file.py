@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from power_loss import FailingDisk
 from toolguard_engine.approvals.approval_window import EndMove
 from toolguard_engine.approvals.ledger import Decision, HeldCall
-from toolguard_engine.stores import atomic
+from toolguard_engine.stores import atomic, disk
 from toolguard_engine.stores.files import ledger_file, signing_key_file
 from toolguard_engine.stores.files.ledger_file import StoredLedger
 from toolguard_engine.stores.files.nonces import FileNonces
@@ -154,12 +155,33 @@ def test_a_journal_of_another_file_is_not_read(store: FileNonces) -> None:
     assert seen(FileNonces(store.path.parent.parent)) == first | {"b7": "pending"}
 
 
+def test_a_file_that_is_replaced_while_it_is_first_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read of the one is not taken for the content of the other."""
+    monkeypatch.setattr(ledger_file, "LEAST", 0)
+    reader, other = FileNonces(tmp_path), FileNonces(tmp_path)
+    read = LockedFile.read
+
+    def late(self: LockedFile[Any], **given: Any) -> Any:
+        monkeypatch.setattr(LockedFile, "read", read)
+        other.present(request(1), 2.0)
+        value = read(self, **given)
+        for number in (2, 3, 4):
+            other.present(request(number), 2.0)
+        return value
+
+    monkeypatch.setattr(LockedFile, "read", late)
+    reader.look()
+    assert len(reader.look()[0]) == 4
+    reader.present(request(5), 2.0)
+    assert len(FileNonces(tmp_path).look()[0]) == 5
+
+
 def test_what_cannot_be_written_leaves_nothing(store: FileNonces, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     before, one = journal(store).read_bytes(), nonce(store, 1)
-    monkeypatch.setattr(ledger_file.system_calls, "sync_content", full)
+    monkeypatch.setattr(disk, "sync_content", full)
     with pytest.raises(Exception, match="No space left"):
         store.approve(one, PERSON, 3.0, 60.0)
     monkeypatch.undo()

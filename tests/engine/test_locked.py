@@ -21,7 +21,7 @@ import filelock
 import msgspec
 import pytest
 
-from toolguard_engine.stores import atomic, locked
+from toolguard_engine.stores import atomic, file_lock, locked
 from toolguard_engine.stores.locked import Busy, Damaged, LockedFile, StoreError, corrupt_files
 
 NOBODY = 65_534
@@ -380,11 +380,11 @@ def test_a_write_does_not_read_again_what_was_read_under_the_lock(
 
 ONE_KIND = """
 import sys
-from toolguard_engine.stores import locked
+from toolguard_engine.stores import file_lock, locked
 with locked.lock(__import__("pathlib").Path(sys.argv[1])):
     print(*({"asyncio", "ssl", "filelock", "filelock._soft"} & set(sys.modules)))
     import filelock
-    print(locked._filelock() == (filelock.FileLock, filelock.Timeout))
+    print(file_lock.library() == (filelock.FileLock, filelock.Timeout))
     try:
         filelock.FileLock(sys.argv[1] + ".lock", 0).acquire()
     except filelock.Timeout:
@@ -407,5 +407,5 @@ def test_a_release_that_names_its_modules_otherwise_is_imported_as_a_whole(monke
     def renamed(name: str) -> NoReturn:
         raise ImportError(f"{name} has no module of that name")
 
-    monkeypatch.setattr(locked, "_package_without_content", renamed)
-    assert locked._filelock.__wrapped__() == (filelock.FileLock, filelock.Timeout)
+    monkeypatch.setattr(file_lock, "_package_without_content", renamed)
+    assert file_lock.library.__wrapped__() == (filelock.FileLock, filelock.Timeout)

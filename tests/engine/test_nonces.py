@@ -340,6 +340,23 @@ def test_a_log_that_cannot_be_written(store: FileNonces, state: Path) -> None:
     assert store.entries()[0].nonce == nonce
 
 
+def test_a_line_is_not_written_again_while_the_log_cannot_be_read(
+    store: FileNonces, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_log, "MAX_BYTES", 300)  # each line fills a part
+    nonce = held(store)
+
+    def unreadable(*_: object) -> set[str]:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditLog, "known", unreadable)
+        FileNonces(state, gateway="gw").approve(nonce, ANNA, NOW, 30)
+        FileNonces(state, gateway="gw").deny(nonce, ANNA, NOW, 30)
+    held(FileNonces(state, gateway="gw"), "another call")
+    assert Counter(logged(state)) == {"hold": 2, "approve": 1, "deny": 1}
+
+
 def test_the_outbox_is_bounded(store: FileNonces, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nonces, "MAX_OUTBOX", 5)
     AuditLog(state).path.mkdir(parents=True)

@@ -17,6 +17,7 @@ from toolguard_engine.stores import atomic
 from toolguard_engine.stores.audit_log import AuditEvent, when
 from toolguard_engine.stores.files import audit_log_file, signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 from toolguard_engine.stores.sqlite.standings import FileStandings
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads synced files through /proc")
@@ -47,6 +48,17 @@ def test_the_audit_log_is_whole(state: Path, tmp_path: Path, bytes_of_a_part: in
         assert [found["id"] for found in after.events()][:acknowledged] == [f"e{number}" for number in range(acknowledged)]
         after.append([event(9)])
         assert (after.verify().error, after.verify().gaps) == ("", 0)
+
+
+def test_a_kill_switch_stays_as_it_was_set(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    switch, disk = KillSwitchFile(state), FailingDisk(atomic.own_folder(state), monkeypatch)
+    for is_on in (True, False, True, False):
+        switch.set(on=is_on, by="anna", why="too fast")
+        disk.acknowledge()
+    monkeypatch.undo()
+    for place, acknowledged in disk.left(tmp_path / "left"):
+        is_on = KillSwitchFile(place.parent).thrown() is not None
+        assert not is_on or acknowledged % 2 == 1  # the last acknowledged change was on
 
 
 FULL = 2

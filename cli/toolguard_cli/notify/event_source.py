@@ -6,7 +6,6 @@ Both are read, never written. What was made of them, and how far the log was rea
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -21,6 +20,7 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config import notify_targets
 from toolguard_engine.config.settings import NotifyConfig, NotifyEvent
 from toolguard_engine.server import call_preview
+from toolguard_engine.stores import disk
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.audit_tail import AuditLine, AuditTail, lines_in
 from toolguard_engine.stores.locked import StoreError
@@ -132,7 +132,7 @@ class EventSource:
     def _changed(self, path: Path) -> bool:
         """Whether a file is another one than at the last call."""
         try:
-            info = os.stat(path)  # noqa: PTH116 - twice in each poll
+            info = disk.look(path)
             mark = info.st_ino, info.st_size, info.st_mtime_ns
         except OSError:
             mark = (0, 0, 0)

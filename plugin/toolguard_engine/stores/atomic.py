@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from toolguard_engine.stores import system_calls
+from toolguard_engine.stores import disk
 
 OUR_FOLDER = "toolguard"
 TEMPORARY = ".toolguard"
@@ -36,8 +35,8 @@ class Unfit(OSError):  # noqa: N818 - named for the condition
 def read_bounded(path: Path, limit: int) -> bytes:
     """The content of a file of at most `limit` bytes. Does not block on a pipe. Raises `OSError` (`Unfit` if it is not such
     a file), and `ValueError` if the name cannot be a path."""
-    with opened(path) as file:
-        size = min(limit, os.fstat(file.fileno()).st_size)
+    with handle_of(path) as handle, disk.reader(handle) as file:
+        size = min(limit, disk.status(handle).st_size)
         data = file.read(size + 1)  # room is made for as much as is asked for
         if size < len(data) <= limit:  # it has grown
             data += file.read(limit + 1 - len(data))
@@ -47,16 +46,85 @@ def read_bounded(path: Path, limit: int) -> bytes:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def handle_of(path: Path) -> Iterator[int]:
     """The file, open for reading. Raises as `read_bounded` does."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = disk.open_file(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        if not stat.S_ISREG(disk.status(handle).st_mode):
             raise Unfit(errno.EINVAL, "it is not a file", str(path))
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            yield file
+        yield handle
     finally:
-        os.close(handle)
+        disk.close(handle)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """What the file has, from its start. Raises as `read_bounded` does."""
+    with handle_of(path) as handle, disk.reader(handle) as file:
+        yield file
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Writes all of it or raises `OSError`: a full disk accepts a part first."""
+    while data:
+        data = data[disk.write(handle, data) :]
+
+
+def is_there(path: Path) -> bool:
+    """Whether something has this name, also a link that leads nowhere. Raises `OSError` if that cannot be found out."""
+    try:
+        disk.look_at_link(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: NUL in the path
+        return False
+    return True
+
+
+def may_be_there(path: Path) -> bool:
+    """The same, except that what cannot be found out counts as there."""
+    try:
+        return is_there(path)
+    except OSError:
+        return True
+
+
+def is_file(path: Path) -> bool:
+    """Raises `OSError` if that cannot be found out."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_folder(path: Path) -> bool:
+    """Raises `OSError` if that cannot be found out."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    """The mode of what a link leads to; 0 if that does not exist."""
+    try:
+        return disk.look(path).st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return 0
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return 0
+        raise
+
+
+def listed(folder: Path, begin: str = "", end: str = "") -> list[Path]:
+    """What is in the folder and has a name that begins and ends so, sorted; nothing where one may not look. Raises
+    `OSError`."""
+    try:
+        names = disk.names(folder)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+    return [folder / name for name in sorted(names) if name.startswith(begin) and name.endswith(end)]
+
+
+def remove(path: Path, *, durable: bool = False) -> None:
+    """Nothing has this name when this returns; `durable`: nor after a power failure. Raises `OSError`."""
+    with suppress(FileNotFoundError):
+        disk.remove(path)
+        if durable:
+            _confirm(path)
 
 
 def replace(
@@ -67,19 +135,14 @@ def replace(
     `durable`: the data is on disk when this returns; without it a power failure may lose the change.
     `last`: called right before the file is replaced; an exception keeps the old file.
     """
-    handle, beside = tempfile.mkstemp(TEMPORARY, f".{path.name}.", path.parent)
+    beside = _temporary(path)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            if durable:
-                system_calls.sync(file.fileno())
-            os.fchmod(file.fileno(), mode)
-        belong_to_folder(Path(beside))
+        _fill(beside, data, mode, durable=durable)
+        belong_to_folder(beside)
         last()
-        Path(beside).replace(path)
+        disk.rename(beside, path)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        remove(beside)
         raise
     if durable:
         _confirm(path)
@@ -89,41 +152,37 @@ def overwrite(path: Path, data: bytes) -> bool:
     """Writes `data` durably over a file of the same length, in place; False if there is no such file, or it has other names.
     For data that lies within one sector: it is there as a whole or not at all. Raises `OSError`."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = disk.open_file(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
-        status = os.fstat(handle)
+        status = disk.status(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_size != len(data):
             return False
-        if os.pwrite(handle, data, 0) != len(data):
+        if disk.write_at(handle, data, 0) != len(data):
             raise OSError(errno.EIO, "only a part of it was written", str(path))
-        system_calls.sync_content(handle)
+        disk.sync_content(handle)
     finally:
-        os.close(handle)
+        disk.close(handle)
     return True
 
 
 def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
     """Creates `path` with `data`, atomically and durably; False if something is there already. Raises `OSError`."""
     make_folder(path.parent)
-    handle, beside = tempfile.mkstemp(TEMPORARY, f".{path.name}.", path.parent)
+    beside = _temporary(path)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            system_calls.sync(file.fileno())
-            os.fchmod(file.fileno(), mode)
-        belong_to_folder(Path(beside))
-        os.link(beside, path)
+        _fill(beside, data, mode, durable=True)
+        belong_to_folder(beside)
+        disk.link(beside, path)
     except FileExistsError:
         return False
     except FileNotFoundError:  # a writer of `path` removes temporary files beside it
-        if not os.path.lexists(path):
+        if not is_there(path):
             raise
         return False
     finally:
-        Path(beside).unlink(missing_ok=True)
+        remove(beside)
     _confirm(path)
     return True
 
@@ -137,20 +196,21 @@ def create_anywhere(path: Path, data: bytes) -> bool:
         if error.errno not in UNKNOWN_THERE:
             raise
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        handle = disk.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
         return False
     try:
-        with os.fdopen(handle, "wb") as file:
+        try:
             with suppress(OSError):
                 belong_to_folder(path)
             with suppress(OSError):
-                os.fchmod(file.fileno(), 0o600)
-            file.write(data)
-            file.flush()
-            system_calls.sync(file.fileno())
+                disk.set_mode(handle, 0o600)
+            write_all(handle, data)
+            disk.sync(handle)
+        finally:
+            disk.close(handle)
     except BaseException:
-        path.unlink(missing_ok=True)
+        remove(path)
         raise
     _confirm(path)
     return True
@@ -158,16 +218,16 @@ def create_anywhere(path: Path, data: bytes) -> bool:
 
 def clear_abandoned(*folders: Path) -> None:
     """Removes the temporary files in these folders of processes that were killed. Those of live ones are younger."""
-    for left in (left for folder in folders for left in folder.glob(f".*{TEMPORARY}*")):
+    for left in (left for folder in folders for left in listed(folder, ".") if TEMPORARY in left.name):
         with suppress(OSError):
-            if left.lstat().st_mtime < time.time() - ABANDONED_SECONDS:
-                left.unlink()
+            if disk.look_at_link(left).st_mtime < time.time() - ABANDONED_SECONDS:
+                disk.remove(left)
 
 
 def make_folder(folder: Path) -> None:
     """Makes a folder that only its owner can read, with its parents."""
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_folder(folder):
+        disk.make_folder(folder)
         belong_to_folder(folder)
 
 
@@ -175,18 +235,35 @@ def belong_to_folder(path: Path) -> None:
     """Gives a file that root made to the owner of its folder, so that the gateway can still use it."""
     if os.geteuid() != 0:
         return
-    owner = path.parent.stat()
+    owner = disk.look(path.parent)
     if (owner.st_uid, owner.st_gid) != (0, 0):
-        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        disk.give(path, owner.st_uid, owner.st_gid)
 
 
 def sync_folder(path: Path) -> None:
     """That the file is in its folder, under this name, survives a power failure when this returns. Raises `OSError`."""
-    handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    handle = disk.open_file(path.parent, os.O_RDONLY)
     try:
-        system_calls.sync(handle)
+        disk.sync(handle)
     finally:
-        os.close(handle)
+        disk.close(handle)
+
+
+def _temporary(path: Path) -> Path:
+    """A name beside it that nobody has."""
+    return path.with_name(f".{path.name}.{os.urandom(8).hex()}{TEMPORARY}")
+
+
+def _fill(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
+    """Makes the file. An exception may leave a part of it."""
+    handle = disk.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+    try:
+        write_all(handle, data)
+        if durable:
+            disk.sync(handle)
+        disk.set_mode(handle, mode)
+    finally:
+        disk.close(handle)
 
 
 def _confirm(path: Path) -> None:

@@ -6,7 +6,6 @@ line, or no longer has the last one, it was replaced or cut, and is read from it
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -15,7 +14,8 @@ from typing import Annotated
 
 import msgspec
 
-from toolguard_engine.stores.atomic import opened
+from toolguard_engine.stores import disk
+from toolguard_engine.stores.atomic import handle_of, opened
 from toolguard_engine.stores.ports import AuditLogStore
 
 STEP_BYTES = 32 * 1024
@@ -72,8 +72,8 @@ class AuditTail:
         if not parts:
             return Chunk()
         path, behind = self._whereabouts(position, parts)
-        with opened(path) as file:
-            data = os.pread(file.fileno(), STEP_BYTES, self._offset)
+        with handle_of(path) as handle:
+            data = disk.read_at(handle, STEP_BYTES, self._offset)
         whole = data.rfind(b"\n") + 1 or (len(data) if len(data) == STEP_BYTES else 0)
         return Chunk(data[:whole], self._first, tuple(behind))
 
@@ -101,7 +101,7 @@ class AuditTail:
             if self._part not in map(_inode, parts[1:]):  # otherwise only the oldest part was removed
                 self._part = 0
         for number, path in enumerate(parts):
-            stat = path.stat()
+            stat = disk.look(path)
             if stat.st_ino == self._part and stat.st_size >= self._offset:
                 return path, parts[number + 1 :]
         last, taken_from = position()
@@ -135,4 +135,4 @@ def _first_line(path: Path) -> str:
 
 
 def _inode(path: Path) -> int:
-    return path.stat().st_ino
+    return disk.look(path).st_ino

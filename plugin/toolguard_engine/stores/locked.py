@@ -11,23 +11,16 @@ a higher `v` than ours is neither read nor written.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
-from importlib.machinery import PathFinder
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from toolguard_engine.stores import atomic
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock, Timeout
+from toolguard_engine.stores import atomic, disk, file_lock
 
 
 class _Versioned(Protocol):
@@ -40,7 +33,6 @@ T = TypeVar("T", bound=_Versioned)
 LOCK_SECONDS = 2.0
 """A lock that is held longer is held by a process that hangs."""
 
-LOCK_POLL_SECONDS = 0.002
 MAX_BYTES = 32 * 1024 * 1024
 
 
@@ -79,9 +71,12 @@ def unusable(path: Path, error: OSError | ValueError) -> StoreError:
 def is_there(path: Path) -> bool:
     """Raises `StoreError`."""
     try:
-        return path.exists()
+        disk.look(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
     except OSError as error:
         raise unusable(path, error) from error
+    return True
 
 
 class LockedFile(Generic[T]):
@@ -185,7 +180,7 @@ class LockedFile(Generic[T]):
             for path in (self.path, *beside):
                 kept_as = name if path == self.path else f"{name}{path.suffix}"
                 with suppress(FileNotFoundError):  # another process was faster
-                    path.replace(path.with_name(kept_as))
+                    disk.rename(path, path.with_name(kept_as))
         except OSError as error:
             raise Damaged(f"{self.path} is damaged and cannot be moved aside: {error.strerror or error}") from error
         return name
@@ -202,7 +197,7 @@ def corrupt_files(path: Path) -> list[Path]:
 def clear_leftovers(path: Path) -> None:
     """Removes temporary files of a process that was killed while it replaced `path`. Call it under the lock of `path`."""
     for left in _beside(path, f".{path.name}."):
-        left.unlink(missing_ok=True)
+        atomic.remove(left)
 
 
 def lock_file(path: Path) -> Path:
@@ -219,49 +214,18 @@ def lock(path: Path, *, patient: bool = True, seconds: float | None = None) -> I
         atomic.make_folder(path.parent)
     except (OSError, ValueError) as error:
         raise unusable(beside, error) from error
-    held = _acquired(beside, (LOCK_SECONDS if seconds is None else seconds) if patient else 0.0)
+    release = _acquired(beside, (LOCK_SECONDS if seconds is None else seconds) if patient else 0.0)
     try:
         _give(beside)
         yield
     finally:
         with suppress(OSError):  # what was written stays written, and the lock ends with this process at the latest
-            held.release()
+            release()
 
 
 def load() -> None:
     """Imports what `lock` imports when it is first called."""
-    _filelock()
-
-
-@cache
-def _filelock() -> tuple[type[BaseFileLock], type[Timeout]]:
-    """`filelock.FileLock` and its error. The package imports all its kinds of locks, with `asyncio` and `ssl`, which takes
-    far longer than the one kind that is used here. So that one is imported by its own module; from a release that has no
-    module of that name, the whole package is."""
-    with suppress(ImportError), _package_without_content("filelock"):
-        from filelock._error import Timeout
-        from filelock._unix import UnixFileLock
-
-        return UnixFileLock, Timeout
-    import filelock
-
-    return filelock.FileLock, filelock.Timeout
-
-
-@contextmanager
-def _package_without_content(name: str) -> Iterator[None]:
-    """Modules of this package can be imported without what the package itself does when it is imported."""
-    spec = None if name in sys.modules else PathFinder.find_spec(name)
-    if spec is None:
-        yield
-        return
-    stand_in = ModuleType(name)
-    stand_in.__path__ = spec.submodule_search_locations or []
-    sys.modules[name] = stand_in
-    try:
-        yield
-    finally:
-        del sys.modules[name]
+    file_lock.library()
 
 
 def _give(beside: Path) -> None:
@@ -271,24 +235,19 @@ def _give(beside: Path) -> None:
         raise unusable(beside, error) from error
 
 
-def _acquired(beside: Path, seconds: float) -> BaseFileLock:
-    """A lock on `beside`, held. It follows no link, and fails on a file system without `flock` rather than rely on the
-    existence of a file, which a killed process would leave behind."""
-    file_lock, timeout = _filelock()  # most commands take no lock
-    held = file_lock(beside, seconds, 0o600, poll_interval=LOCK_POLL_SECONDS, fallback_to_soft=False)
+def _acquired(beside: Path, seconds: float) -> Callable[[], None]:
     try:
-        held.acquire()
-    except (timeout, RuntimeError) as error:  # RuntimeError: this thread holds it already
+        return disk.lock(beside, seconds)
+    except TimeoutError as error:
         raise Busy(
             f"{beside} is locked by another process; check whether one of your processes hangs, then try again"
         ) from error
     except (OSError, ValueError) as error:
         raise unusable(beside, error) from error
-    return held
 
 
 def _beside(path: Path, prefix: str) -> list[Path]:
-    names = os.listdir(path.parent)  # noqa: PTH208 - on the path of every held call
+    names = disk.names(path.parent)
     return [path.with_name(name) for name in sorted(names) if name.startswith(prefix)]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolguard_engine import lazy_re
-from toolguard_engine.stores import atomic
+from toolguard_engine.stores import atomic, disk
 from toolguard_engine.stores.locked import StoreError
 
 Stamp = tuple[int, int, int]
@@ -79,7 +79,7 @@ class _Key(Struct, frozen=True):
 def stamp_of(path: Path) -> Stamp | None:
     """Changes whenever the file does; None if it does not exist. Raises `StoreError`."""
     try:
-        stat = path.stat()
+        stat = disk.look(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: NUL in the path
         return None
     except OSError as error:

@@ -177,7 +177,7 @@ class AcceptedSettings:
 
     def _lock_is_there(self) -> bool:
         """The lock is made after the first file and never removed: if it exists, there was a file."""
-        return os.path.lexists(lock_file(self.path))
+        return atomic.may_be_there(lock_file(self.path))
 
     def _is_first(self, value: _File) -> bool:
         """Writes the first file, without a lock. False if another process has made one meanwhile."""

@@ -27,10 +27,10 @@ import msgspec
 
 from toolguard_engine import lazy_re
 from toolguard_engine.stores import atomic as files
-from toolguard_engine.stores import signing_key, system_calls
+from toolguard_engine.stores import disk, signing_key
 from toolguard_engine.stores.audit_log import LOST, REMOVED, TORN, UNSIGNED, AuditEvent, Verification, when
 from toolguard_engine.stores.files import signing_key_file
-from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock, lock_file
+from toolguard_engine.stores.locked import Busy, StoreError, clear_leftovers, lock, lock_file
 from toolguard_engine.stores.state_files import AUDIT_HEAD as HEAD
 from toolguard_engine.stores.state_files import AUDIT_LOG as NAME
 from toolguard_engine.wording.visible_text import replaced
@@ -72,6 +72,8 @@ class AuditLog:
         self._state_dir = state_dir
         self.path = files.own_folder(state_dir) / NAME
         self._head = files.own_folder(state_dir) / HEAD
+        self._named = 0
+        """The inode of the part whose name is known to be on the disk."""
 
     def append(self, events: Iterable[AuditEvent], *, patient: bool = True) -> None:
         """Adds the events, except those that are near the end already. Raises `StoreError`.
@@ -79,18 +81,18 @@ class AuditLog:
         Without `patient` it raises `Busy` at once if another process writes.
         """
         wanted = list(events)
-        if not wanted and not self.path.exists():
-            return
         try:
+            if not wanted and not files.is_there(self.path):
+                return
             with lock(self.path, patient=patient):
                 self._append(wanted)
         except OSError as error:
             raise StoreError(f"{self.path}: {error.strerror or error}") from error
 
     def _append(self, events: list[AuditEvent]) -> None:
-        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        handle = disk.open_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK)
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            if not stat.S_ISREG(disk.status(handle).st_mode):
                 raise StoreError(f"{self.path} is not a file; run `toolguard doctor --fix`")
             files.belong_to_folder(self.path)
             tail, end = _read_end(handle)
@@ -100,33 +102,44 @@ class AuditLog:
                 tail, end = _rotated_end(rotated[-1], end.torn)
                 surplus = rotated[:-KEPT]
                 events = [*map(_removal, surplus), *events]
-            lines = self._new_lines(end, [event for event in events if not _has(tail + glue, event.id)])
+            near = self._part_before(tail) + tail + glue
+            lines = self._new_lines(end, [event for event in events if not _has(near, event.id)])
             if not lines and not glue:
-                if end.seq == 1 and not os.path.lexists(self._head):  # whoever wrote the first line was killed
+                if end.seq == 1 and not files.is_there(self._head):  # whoever wrote the first line was killed
                     self._remember(tail)
                 return
-            is_new = not os.fstat(handle).st_size
-            if is_new and not end.seq and not os.path.lexists(self._head):
+            is_new = not disk.status(handle).st_size
+            if is_new and not end.seq and not files.is_there(self._head):
                 self._sign_head(0, FIRST)  # so that no power failure leaves a line without one
-            _write(handle, glue + b"".join(lines))
-            system_calls.sync_content(handle)
-            if is_new:  # its name, and that of the part before it
-                files.sync_folder(self.path)
-            full = os.fstat(handle).st_size > MAX_BYTES
+            files.write_all(handle, glue + b"".join(lines))
+            disk.sync_content(handle)
+            inode = disk.status(handle).st_ino
+            if is_new or (inode != self._named and _follows_a_part(tail)):  # whoever made it may have been killed
+                files.sync_folder(self.path)  # its name, and that of the part before it
+            self._named = inode
+            full = disk.status(handle).st_size > MAX_BYTES
         finally:
-            os.close(handle)
+            disk.close(handle)
         if lines:
             self._remember(lines[-1])
         for path in surplus:
             with suppress(OSError):  # it is tried again after the next rotation
-                path.unlink()
+                disk.remove(path)
         if full:
             self._rotate()
+
+    def _part_before(self, tail: bytes) -> bytes:
+        """The end of the part before a short one. Of two processes that add the same line, the first may have filled a part
+        with it."""
+        if not _follows_a_part(tail) or not (rotated := self._rotated()):
+            return b""
+        with files.handle_of(rotated[-1]) as handle:
+            return _tail(handle, TAIL)
 
     def _new_lines(self, end: _End, events: list[AuditEvent]) -> list[bytes]:
         head = self._known_head()
         seq, prev = self._go_on_from(end, head)
-        if head is None and (end.seq > 1 or (events and os.path.lexists(self._head))):
+        if head is None and (end.seq > 1 or (events and files.is_there(self._head))):
             events = [
                 AuditEvent(secrets.token_hex(8), when(_now()), LOST, reason=f"{HEAD} was missing or not ours"),
                 *events,
@@ -149,7 +162,7 @@ class AuditLog:
         if head is None or not head.seq or (head.seq, head.hash) == (end.seq, end.hash):
             return end.seq, end.hash
         mark = f',"hash":"{head.hash}"}}\n'.encode()
-        if head.seq < end.seq and any(mark in path.read_bytes() for path in reversed(self.files())):
+        if head.seq < end.seq and any(mark in _content(path) for path in reversed(self.files())):
             return end.seq, end.hash
         return head.seq, head.hash
 
@@ -159,7 +172,7 @@ class AuditLog:
             head = msgspec.json.decode(files.read_bounded(self._head, MAX_HEAD_BYTES), type=_Head)
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return None
-        if not os.path.lexists(signing_key_file.path(self._state_dir)):
+        if not files.is_there(signing_key_file.path(self._state_dir)):
             return None
         return (
             head
@@ -170,12 +183,12 @@ class AuditLog:
     def known(self, ids: Collection[str]) -> set[str]:
         """Those of these ids that the log has. Reads the end first, then older parts until all are found."""
         left = set(ids)
-        with suppress(FileNotFoundError), files.opened(self.path) as file:
-            tail = _tail(file.fileno(), TAIL)
+        with suppress(FileNotFoundError), files.handle_of(self.path) as handle:
+            tail = _tail(handle, TAIL)
             left = {name for name in left if not _has(tail, name)}
         for path in reversed(self.files()) if left else []:
             with suppress(FileNotFoundError):  # removed just now
-                data = path.read_bytes()
+                data = _content(path)
                 left = {name for name in left if not _has(data, name)}
             if not left:
                 break
@@ -187,11 +200,11 @@ class AuditLog:
 
     def files(self) -> list[Path]:
         """All parts of the log, the oldest first."""
-        return [*self._rotated(), *([self.path] if self.path.is_file() else [])]
+        return [*self._rotated(), *([self.path] if files.is_file(self.path) else [])]
 
     def odd(self) -> list[Path]:
         """What is in the place of the log or its head and is not a file."""
-        return [path for path in (self.path, self._head) if os.path.lexists(path) and not path.is_file()]
+        return [path for path in (self.path, self._head) if files.is_there(path) and not files.is_file(path)]
 
     def lines(self) -> Iterator[tuple[Path, int, bytes]]:
         """Every line with its file and number."""
@@ -221,10 +234,10 @@ class AuditLog:
         """Enough of the end of the log to reach back to `time`, the newest part first."""
         for path in reversed(self.files()):
             data, length = b"", TAIL
-            with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
+            with files.handle_of(path) as handle:
+                size = disk.status(handle).st_size
                 while not (reached := _began(data) < time) and len(data) < size:
-                    data = _tail(file.fileno(), length)
+                    data = _tail(handle, length)
                     length *= 8
             yield data
             if reached:
@@ -232,20 +245,30 @@ class AuditLog:
 
     def verify(self) -> Verification:
         """Follows the chain. Changes nothing. Raises `StoreError` without a key for the head, and for what is not a file."""
-        if odd := self.odd():
-            raise StoreError(f"{odd[0]} is not a file")
         try:
+            if odd := self.odd():
+                raise StoreError(f"{odd[0]} is not a file")
             verification = self._verify()
-            if verification.error and lock_file(self.path).exists():
+            if verification.error and files.is_there(lock_file(self.path)):
                 # Of what another process is writing, a part may be seen, also while nothing goes on: it waits for the disk.
-                with suppress(StoreError), lock(self.path):
-                    verification = self._verify()
+                verification = self._verify_alone() or verification
         except OSError as error:
             raise StoreError(f"{error.filename or self.path}: {error.strerror or error}") from error
         return verification
 
+    def _verify_alone(self) -> Verification | None:
+        """The same while nobody writes; None where it cannot be locked. What a second look says while another process keeps
+        writing."""
+        try:
+            with lock(self.path):
+                return self._verify()
+        except Busy:
+            return self._verify()
+        except StoreError:
+            return None
+
     def _verify(self) -> Verification:
-        head = files.read_bounded(self._head, MAX_HEAD_BYTES) if self._head.exists() else None
+        head = files.read_bounded(self._head, MAX_HEAD_BYTES) if files.is_there(self._head) else None
         chain = _Chain()
         torn_at = last = ("", 0)
         for path, number, line in self.lines():
@@ -289,18 +312,18 @@ class AuditLog:
             files.replace(self._head, data)
 
     def _rotated(self) -> list[Path]:
-        return [path for _, path in self._numbered() if path.is_file()]
+        return [path for _, path in self._numbered() if files.is_file(path)]
 
     def _numbered(self) -> list[tuple[int, Path]]:
-        parts = self.path.parent.glob("audit.*.jsonl")
+        parts = files.listed(self.path.parent, "audit.", ".jsonl")
         return sorted((int(match[1]), path) for path in parts if (match := _ROTATED.match(path.name)))
 
     def _rotate(self) -> None:
-        with self.path.open("rb") as file:
+        with files.opened(self.path) as file:
             parsed = _parsed(file.readline())
         free = max((number + 1 for number, _ in self._numbered()), default=1)
         first = max(parsed["seq"] if parsed else 1, free)
-        self.path.replace(self.path.with_name(f"audit.{first}.jsonl"))
+        disk.rename(self.path, self.path.with_name(f"audit.{first}.jsonl"))
 
 
 class _Chain:
@@ -373,10 +396,9 @@ def _escape(sign: str, count: int) -> str:
     return count * (json.dumps(sign)[1:-1] if sign != "\x7f" else "\\u007f")
 
 
-def _write(handle: int, data: bytes) -> None:
-    """Writes all of it or raises `OSError`: a full disk accepts a part first."""
-    while data:
-        data = data[os.write(handle, data) :]
+def _content(path: Path) -> bytes:
+    with files.opened(path) as file:
+        return file.read()
 
 
 def _began(data: bytes) -> bytes:
@@ -386,13 +408,18 @@ def _began(data: bytes) -> bytes:
 
 
 def _tail(handle: int, length: int) -> bytes:
-    size = os.fstat(handle).st_size
-    return os.pread(handle, length, max(0, size - length))
+    size = disk.status(handle).st_size
+    return disk.read_at(handle, length, max(0, size - length))
+
+
+def _follows_a_part(tail: bytes) -> bool:
+    """Whether what ends so is short, and not the first part."""
+    return len(tail) < TAIL and not tail.startswith(b'{"seq":1,')
 
 
 def _read_end(handle: int) -> tuple[bytes, _End]:
     """The end of a log; all of it if the usual part holds no whole line."""
-    size = os.fstat(handle).st_size
+    size = disk.status(handle).st_size
     tail = _tail(handle, TAIL)
     end = _end(tail)
     if end.seq or size <= TAIL:
@@ -403,8 +430,8 @@ def _read_end(handle: int) -> tuple[bytes, _End]:
 
 def _rotated_end(path: Path, torn: bytes) -> tuple[bytes, _End]:
     """The end of the previous part, if the new one has no whole line yet; `torn` is what it has."""
-    with path.open("rb") as file:
-        tail, end = _read_end(file.fileno())
+    with files.handle_of(path) as handle:
+        tail, end = _read_end(handle)
     return tail, _End(end.seq, end.hash, end.torn + torn)
 
 

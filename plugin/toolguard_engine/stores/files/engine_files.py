@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from toolguard_engine.stores import atomic, system_calls
+from toolguard_engine.stores import atomic, disk, system_calls
 from toolguard_engine.stores.engines import EngineInfo, EngineStart
 from toolguard_engine.stores.state_files import LAST_ENGINE as LAST
 from toolguard_engine.stores.state_files import UNDO
@@ -32,7 +32,7 @@ def publish(state_dir: Path, info: EngineInfo) -> None:
     """Writes this engine's file. Raises `OSError`."""
     place = folder(state_dir)
     for made in (atomic.own_folder(state_dir), place):
-        made.mkdir(mode=0o700, parents=True, exist_ok=True)
+        disk.make_folder(made)
     atomic.replace(place / f"{info.pid}.json", msgspec.json.encode(info), durable=False)
 
 
@@ -40,7 +40,7 @@ def retire(state_dir: Path, pid: int) -> None:
     """This engine has ended: its file becomes the last one."""
     path = folder(state_dir) / f"{pid}.json"
     with suppress(FileNotFoundError):  # two engines may sweep at once
-        path.replace(atomic.own_folder(state_dir) / LAST)
+        disk.rename(path, atomic.own_folder(state_dir) / LAST)
 
 
 def sweep(state_dir: Path) -> None:
@@ -49,18 +49,19 @@ def sweep(state_dir: Path) -> None:
     own = atomic.own_folder(state_dir)
     inner = [place for place in own.glob("*/") if place.name != UNDO]  # that may have 100,000, and prunes itself
     atomic.clear_abandoned(state_dir, own, *(place for above in inner for place in above.glob("**/")))
-    files = {path: path.stat().st_mtime for path in folder(state_dir).glob("*.json") if path.exists()}
+    known = [path for path in atomic.listed(folder(state_dir), end=".json") if atomic.is_there(path)]
+    files = {path: disk.look(path).st_mtime for path in known}
     for path in sorted(files, key=lambda path: files[path]):
         if path.stem.isdecimal() and not alive(int(path.stem)):
             retire(state_dir, int(path.stem))
-    for path in folder(state_dir).glob(f"*{STARTING}"):
+    for path in atomic.listed(folder(state_dir), end=STARTING):
         if path.stem.isdecimal() and system_calls.command_line(int(path.stem)) == "":
-            path.unlink(missing_ok=True)
+            atomic.remove(path)
 
 
 def starting(state_dir: Path) -> list[EngineStart]:
     """Starts that take long, also of gateways that were killed."""
-    starts = [_read(path, EngineStart) for path in sorted(folder(state_dir).glob(f"*{STARTING}"))]
+    starts = [_read(path, EngineStart) for path in atomic.listed(folder(state_dir), end=STARTING)]
     return [start for start in starts if start]
 
 
@@ -71,13 +72,13 @@ def running(state_dir: Path) -> list[EngineInfo]:
 
 def unretired(state_dir: Path) -> list[EngineInfo]:
     """Those that run, and those that were killed."""
-    engines = [read(path) for path in sorted(folder(state_dir).glob("*.json"))]
+    engines = [read(path) for path in atomic.listed(folder(state_dir), end=".json")]
     return [info for info in engines if info]
 
 
 def noted(state_dir: Path) -> list[EngineInfo]:
     """All engines on record, whether or not they run."""
-    engines = [read(path) for path in (*sorted(folder(state_dir).glob("*.json")), atomic.own_folder(state_dir) / LAST)]
+    engines = [read(path) for path in (*atomic.listed(folder(state_dir), end=".json"), atomic.own_folder(state_dir) / LAST)]
     return [info for info in engines if info]
 
 
@@ -100,10 +101,10 @@ def _read(path: Path, kind: type[T]) -> T | None:
 def unreadable(state_dir: Path) -> list[Path]:
     """Files of engines that cannot be read, or their folder."""
     place = folder(state_dir)
-    if os.path.lexists(place) and not (place.is_dir() and os.access(place, os.R_OK | os.W_OK | os.X_OK)):
+    if atomic.may_be_there(place) and not (atomic.is_folder(place) and os.access(place, os.R_OK | os.W_OK | os.X_OK)):
         return [place]
-    known = [*sorted(place.glob("*.json")), atomic.own_folder(state_dir) / LAST]
-    return [path for path in known if read(path) is None and os.path.lexists(path)]
+    known = [*atomic.listed(place, end=".json"), atomic.own_folder(state_dir) / LAST]
+    return [path for path in known if read(path) is None and atomic.may_be_there(path)]
 
 
 def alive(pid: int) -> bool:

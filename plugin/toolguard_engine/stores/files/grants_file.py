@@ -25,7 +25,7 @@ import msgspec
 
 from toolguard_engine import lazy_re
 from toolguard_engine.approvals.grant_record import IN_POLICY, Grant, is_expired
-from toolguard_engine.stores import atomic, signing_key, toml_file
+from toolguard_engine.stores import atomic, disk, signing_key, toml_file
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.expired_grants import ExpiredGrants
 from toolguard_engine.stores.files.grant_meanings import GrantMeanings
@@ -202,7 +202,7 @@ class PolicyFiles:
     def _write(self, text: str) -> None:
         real = self.path.resolve()
         try:
-            mode = real.stat().st_mode & 0o777 if real.exists() else 0o600
+            mode = disk.look(real).st_mode & 0o777 if atomic.is_there(real) else 0o600
             atomic.replace(real, text.encode(), mode)
         except OSError as error:
             raise StoreError(f"{real}: {error.strerror or error}") from error

@@ -5,7 +5,6 @@ Invariant: a file that cannot be read counts as on.
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -37,7 +36,7 @@ class KillSwitchFile:
         try:
             state = msgspec.json.decode(atomic.read_bounded(self.path, MAX_BYTES), type=KillSwitchState)
         except (FileNotFoundError, NotADirectoryError):
-            return KillSwitchState(why=UNREADABLE) if os.path.lexists(self.path) else None  # a dangling link counts
+            return KillSwitchState(why=UNREADABLE) if atomic.may_be_there(self.path) else None  # a dangling link counts
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return KillSwitchState(why=UNREADABLE)
         except ValueError:  # NUL in the path: there is no such file
@@ -55,13 +54,14 @@ class KillSwitchFile:
     def set(self, *, on: bool, by: str, why: str) -> None:
         """One that is on keeps its first reason and time unless there is a new reason. Raises `Unwritten`."""
         before = self.thrown() if on and not why else None
-        if before is not None and before.why != UNREADABLE:
-            return
         try:
+            if before is not None and before.why != UNREADABLE:
+                atomic.sync_folder(self.path)  # whoever turned it on may have been killed
+                return
             if on:
                 atomic.make_folder(self.path.parent)
                 atomic.replace(self.path, msgspec.json.encode(KillSwitchState(by, why, time.time())), durable=True)
             else:
-                self.path.unlink(missing_ok=True)
+                atomic.remove(self.path, durable=True)
         except (OSError, ValueError) as error:
             raise Unwritten(f"{str(self.path)!a}: {getattr(error, 'strerror', None) or error}") from error

@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_engine.stores import atomic, system_calls
+from toolguard_engine.stores import atomic, disk
 from toolguard_engine.stores.locked import MAX_BYTES, LockedFile, unusable
 
 WHOLE, JOURNALLED = 1, 2
@@ -80,6 +80,8 @@ class _Known:
 
 
 _Mark = tuple[int, int, int, bytes]
+_NO_MARK: _Mark = (0, 0, 0, b"")
+"""What was read of a file that others may have replaced meanwhile is read anew the next time."""
 
 
 class _AnotherJournalError(Exception):
@@ -99,6 +101,8 @@ class LedgerFile:
         self._file = LockedFile(path, StoredLedger, lambda value, _: is_valid(value))
         self._known: _Known | None = None
         self._reading = threading.RLock()
+        self._named = ""
+        """The id of the journal whose name is known to be on the disk."""
 
     def locked(self, *, patient: bool = True) -> AbstractContextManager[None]:
         return self._file.locked(patient=patient)
@@ -113,7 +117,7 @@ class LedgerFile:
                 except _AnotherJournalError:
                     self._known = None
                     continue
-                if before is None or before == _mark(self._path):
+                if self.journal is None or before == _mark(self._path):
                     break
             else:
                 ledger = self._read(None, keep_aside=keep_aside)
@@ -126,7 +130,7 @@ class LedgerFile:
             base = self._file.read(keep_aside=keep_aside)
             if not base.id or self.journal is None:
                 return base
-            known = _Known(mark or _mark(self._path) or (0, 0, 0, b""), base, self._names(base.entries))
+            known = _Known(mark or _NO_MARK, base, self._names(base.entries))
         else:
             self._file.refuse_after_damage()
         assert self.journal is not None  # noqa: S101
@@ -162,8 +166,8 @@ class LedgerFile:
     def _new(self, known: _Known) -> bytes:
         assert self.journal is not None  # noqa: S101
         try:
-            with atomic.opened(self.journal) as file:
-                size = os.fstat(file.fileno()).st_size
+            with atomic.handle_of(self.journal) as handle, disk.reader(handle) as file:
+                size = disk.status(handle).st_size
                 if size < known.end:
                     raise _AnotherJournalError
                 if size > MAX_BYTES:
@@ -195,7 +199,10 @@ class LedgerFile:
         if known.end + len(line) > max(LEAST, known.mark[2]):
             return False
         try:
-            handle = os.open(self.journal, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            if self._named != known.id:  # whoever made it may have been killed
+                atomic.sync_folder(self.journal)
+                self._named = known.id
+            handle = disk.open_file(self.journal, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
             raise unusable(self.journal, error) from error
         try:
@@ -204,7 +211,7 @@ class LedgerFile:
             self._known = None
             raise unusable(self.journal, error) from error
         finally:
-            os.close(handle)
+            disk.close(handle)
         known.follow(change, self._names(change.put))
         known.end += len(line)
         known.chain = chain.decode()
@@ -222,13 +229,14 @@ class LedgerFile:
         self._file.write(msgspec.structs.replace(value, v=JOURNALLED, id=name))
         with suppress(OSError):  # without a journal of its own, the file is replaced again
             atomic.replace(self.journal, name.encode() + b"\n")
+            self._named = name
 
 
 def _mark(path: Path) -> _Mark | None:
     """The mark of a file that has a journal: differs when the file was replaced. None for any other."""
     try:
-        with atomic.opened(path) as file:
-            status, head = os.fstat(file.fileno()), file.read(_HEAD_BYTES)
+        with atomic.handle_of(path) as handle:
+            status, head = disk.status(handle), disk.read_at(handle, _HEAD_BYTES, 0)
     except (OSError, ValueError):
         return None
     has_journal = head.startswith(b'{"v":%d,"id":"' % JOURNALLED)
@@ -238,8 +246,7 @@ def _mark(path: Path) -> _Mark | None:
 def _touch(path: Path) -> None:
     """Gives it another time than before, however soon after the last change."""
     with suppress(OSError):
-        now = max(time.time_ns(), path.stat().st_mtime_ns + 1)
-        os.utime(path, ns=(now, now))
+        disk.set_time(path, max(time.time_ns(), disk.look(path).st_mtime_ns + 1))
 
 
 def _sum(before: str, body: bytes) -> bytes:
@@ -257,14 +264,14 @@ def _is_sound(line: bytes) -> bool:
 
 def _write(handle: int, end: int, line: bytes) -> None:
     """Puts the line behind the last whole one, durably, or leaves nothing of it. Raises `OSError`."""
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    if not stat.S_ISREG(disk.status(handle).st_mode):
         raise atomic.Unfit(22, "it is not a file")
     try:
-        os.ftruncate(handle, end)
+        disk.cut(handle, end)
         done = 0
         while done < len(line):
-            done += os.pwrite(handle, line[done:], end + done)
-        system_calls.sync_content(handle)
+            done += disk.write_at(handle, line[done:], end + done)
+        disk.sync_content(handle)
     except OSError:
-        os.ftruncate(handle, end)
+        disk.cut(handle, end)
         raise

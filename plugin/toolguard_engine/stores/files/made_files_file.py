@@ -24,7 +24,7 @@ from toolguard_engine.model.file_list import FileList
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.file_tree import FileTree
 from toolguard_engine.model.living_programs import LivingProgram
-from toolguard_engine.stores import atomic
+from toolguard_engine.stores import atomic, disk
 from toolguard_engine.stores.locked import Damaged, Newer, unusable
 from toolguard_engine.stores.ports import SavedFiles
 from toolguard_engine.stores.state_files import MADE_FILES as NAME
@@ -120,18 +120,22 @@ class FileMemoryFile:
         owner, self._id = self._id, ""
         line = _line(list(changes), self._programs, programs)
         try:
-            with self.journal.open("r+b", buffering=0) as file:
-                if file.read(len(owner) + 1) != owner.encode() + b"\n":
-                    return
-                size = file.seek(0, os.SEEK_END)
-                if size > self._most:
-                    return
-                data = msgspec.json.encode(line) + b"\n"
-                if file.write(data) != len(data):  # the disk is full
-                    return
+            if not self._written(owner, msgspec.json.encode(line) + b"\n"):
+                return
         except (OSError, ValueError) as error:
             raise unusable(self.journal, error) from error
         self._id, self._programs = owner, list(programs)
+
+    def _written(self, owner: str, data: bytes) -> bool:
+        """Whether the line is behind the others of this owner."""
+        handle = disk.open_file(self.journal, os.O_RDWR | os.O_NONBLOCK)
+        try:
+            size = disk.status(handle).st_size
+            if disk.read_at(handle, len(owner) + 1, 0) != owner.encode() + b"\n" or size > self._most:
+                return False
+            return disk.write_at(handle, data, size) == len(data)  # otherwise the disk is full
+        finally:
+            disk.close(handle)
 
 
 def _tree(stored: _Stored) -> FileTree | None:

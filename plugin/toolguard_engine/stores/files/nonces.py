@@ -202,10 +202,10 @@ class FileNonces:
         log: bool,
         patient: bool,
     ) -> None:
-        left = self._not_logged(_events(stored))
+        left, is_known = self._not_logged(_events(stored))
         forged = [self._forged(entry, now) for entry in ledger.forged]
         if stored.outbox and not signing_key.fits(own, msgspec.json.encode(stored.outbox), stored.mac):
-            left, forged = [], [*forged, self._forged_outbox(stored.outbox, now)]
+            left, is_known, forged = [], True, [*forged, self._forged_outbox(stored.outbox, now)]
         events = [*left, *forged, *(self._event(entry) for entry in ledger.changed)]
         if ledger.changed or ledger.moved or ledger.dropped or forged:
             new = [*ledger.moved, *ledger.changed]
@@ -216,7 +216,7 @@ class FileNonces:
             mac = signing_key.sign(own, msgspec.json.encode(outbox)) if outbox else ""
             value = StoredLedger(entries=list(entries.values()), outbox=outbox, mac=mac)
             self._file.write(value, put, raw.keys() - entries.keys())
-        self._unlogged, self.is_behind = events, False
+        self._unlogged, self.is_behind = events if is_known else events[len(left) :], False
         if log:
             with suppress(StoreError):  # the lines stay in the outbox; a verdict must not wait for a full disk
                 self.write_log(patient=patient)
@@ -235,13 +235,14 @@ class FileNonces:
             ids = closed[entry.created] = self._audit.ids_since(entry.created)
         return ids.isdisjoint(f"{entry.nonce}-{held_call_lines.EVENTS[status]}" for status in _CLOSED)
 
-    def _not_logged(self, outbox: list[audit_log.AuditEvent]) -> list[audit_log.AuditEvent]:
+    def _not_logged(self, outbox: list[audit_log.AuditEvent]) -> tuple[list[audit_log.AuditEvent], bool]:
+        """Those that the log may lack, and whether that is known: while the log cannot be read, they stay in the outbox."""
         unsure = [event for event in outbox if event.id not in self._logged]
         try:
             known = self._audit.known([event.id for event in unsure]) if unsure else set()
         except OSError:
-            known = set()
-        return [event for event in unsure if event.id not in known]
+            return unsure, False
+        return [event for event in unsure if event.id not in known], True
 
     def _named(self, request: HeldCall, ledger: Ledger) -> HeldCall:
         return msgspec.structs.replace(request, nonce=self._new_nonce(ledger))

@@ -7,11 +7,12 @@ import secrets
 import stat
 from pathlib import Path
 
-from toolguard_engine.stores import atomic
+from toolguard_engine.stores import atomic, disk
 from toolguard_engine.stores.signing_key import SigningKeyError
 from toolguard_engine.stores.state_files import KEY as NAME
 
 SIZE = 32
+MAX_BYTES = 4_096
 
 
 def path(state_dir: Path) -> Path:
@@ -21,7 +22,7 @@ def path(state_dir: Path) -> Path:
 def load(state_dir: Path) -> bytes:
     """The key; made at the first use. Raises `SigningKeyError`."""
     try:
-        if not path(state_dir).exists():
+        if not atomic.is_there(path(state_dir)):
             atomic.create(path(state_dir), secrets.token_bytes(SIZE))  # of several processes, the first one wins
     except OSError as error:
         raise SigningKeyError(f"{path(state_dir)}: {error.strerror or error}") from error
@@ -32,8 +33,8 @@ def known(state_dir: Path) -> bytes:
     """The key; never made. Raises `SigningKeyError`."""
     place = path(state_dir)
     try:
-        _check(place.lstat(), place)
-        key = place.read_bytes()
+        _check(disk.look_at_link(place), place)
+        key = atomic.read_bounded(place, MAX_BYTES)
     except OSError as error:
         raise SigningKeyError(f"{place}: {error.strerror or error}") from error
     if len(key) != SIZE:

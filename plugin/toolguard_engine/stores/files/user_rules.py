@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolguard_engine.rules.rule_form import SEVERITY_PACK, Example, InvalidRuleError, Rule, rule_from, try_examples
-from toolguard_engine.stores import atomic, toml_file
+from toolguard_engine.stores import atomic, disk, toml_file
 from toolguard_engine.stores.locked import StoreError, lock
 from toolguard_engine.stores.state_files import POLICY
 from toolguard_engine.stores.toml_file import At, InvalidTomlError, Stamp, TomlPositions, stamp_of
@@ -85,7 +85,7 @@ class UserRules:
             joined, added = self._joined(text)
             real = self.path.resolve()
             try:
-                mode = real.stat().st_mode & 0o777 if real.exists() else 0o600
+                mode = disk.look(real).st_mode & 0o777 if atomic.is_there(real) else 0o600
                 atomic.replace(real, joined.encode(), mode)
             except OSError as error:
                 raise StoreError(f"{real}: {error.strerror or error}") from error

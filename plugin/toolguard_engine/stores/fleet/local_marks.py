@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolguard_engine import lazy_re
-from toolguard_engine.stores import atomic, system_calls
+from toolguard_engine.stores import atomic, disk
 from toolguard_engine.stores.locked import StoreError, lock, unusable
 from toolguard_engine.stores.state_files import FLEET_USED as NAME
 
@@ -69,17 +69,17 @@ class LocalMarks:
         """The file, locked, with `_marks` as it is now: another engine may have added some since."""
         try:
             with lock(self.path):
-                if not self.path.exists():
+                if not atomic.is_there(self.path):
                     atomic.create(self.path, b"")
-                if self._seen != _state(self.path.stat()) or len(self._marks) > 2 * MAX_MARKS:
+                if self._seen != _state(disk.look(self.path)) or len(self._marks) > 2 * MAX_MARKS:
                     self._load()
-                    self._seen = _state(self.path.stat())
-                handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+                    self._seen = _state(disk.look(self.path))
+                handle = disk.open_file(self.path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW)
                 try:
                     yield handle
-                    self._seen = _state(os.fstat(handle))
+                    self._seen = _state(disk.status(handle))
                 finally:
-                    os.close(handle)
+                    disk.close(handle)
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
 
@@ -98,14 +98,14 @@ class LocalMarks:
         self._marks = marks | self._own
 
     def _append(self, handle: int, line: str) -> None:
-        size = os.fstat(handle).st_size
-        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        size = disk.status(handle).st_size
+        torn = size > 0 and disk.read_at(handle, 1, size - 1) != b"\n"
         data = (b"\n" if torn else b"") + line.encode()
         self._seen = None  # until all of it is on disk, nothing is known of the file
-        if os.write(handle, data) != len(data):
+        if disk.write(handle, data) != len(data):
             raise StoreError(f"{self.path}: the disk is full")
         try:
-            system_calls.sync(handle)
+            disk.sync(handle)
         except OSError as error:
             raise atomic.unconfirmed(self.path, error) from error
 
