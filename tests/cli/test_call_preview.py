@@ -23,7 +23,7 @@ GIT = (shutil.which("git") or "git", "-C")
 
 
 def lines(*effects: HeldEffect) -> list[str]:
-    return call_preview.lines(HeldDetails(effects), NOW)
+    return call_preview.facts(HeldDetails(effects), NOW)
 
 
 def on(path: Path | str, kind: str = "delete") -> HeldEffect:
@@ -37,17 +37,17 @@ def test_a_folder_is_counted(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (NOW - age, NOW - age))
     (tmp_path / "link").symlink_to("/")
     os.utime(tmp_path / "link", (NOW - 90_000,) * 2, follow_symlinks=False)
-    assert lines(on(tmp_path)) == ["delete x: 4 files, 2.0 kB, changed 2h00m ago"]
-    assert lines(on(tmp_path / "*")) == ["delete x: 3 files, 2.0 kB, changed 2h00m ago"]
-    assert lines(on(tmp_path / "a")) == ["delete x: 1.5 kB, changed 2h00m ago"]
-    assert lines(on(tmp_path / "link")) == ["delete x: a link to /"]
+    assert lines(on(tmp_path)) == ["4 files, 2.0 kB, changed 2h00m ago"]
+    assert lines(on(tmp_path / "*")) == ["3 files, 2.0 kB, changed 2h00m ago"]
+    assert lines(on(tmp_path / "a")) == ["1.5 kB, changed 2h00m ago"]
+    assert lines(on(tmp_path / "link")) == ["a link to /"]
 
 
 @pytest.mark.parametrize(
     ("path", "said"), [("nothing", "nothing is there now"), ("", "empty"), ("a\0b", "cannot be read (a wrong path)")]
 )
 def test_what_is_not_there(tmp_path: Path, path: str, said: str) -> None:
-    assert lines(on(f"{tmp_path}/{path}"))[0].endswith(f": {said}")
+    assert lines(on(f"{tmp_path}/{path}"))[0] == said
 
 
 def test_a_walk_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,10 +59,7 @@ def test_a_walk_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_only_effects_on_files_are_looked_up(tmp_path: Path) -> None:
-    assert lines(HeldEffect("send", "example.org", str(tmp_path)), HeldEffect("delete", "x")) == [
-        "send example.org",
-        "delete x",
-    ]
+    assert lines(HeldEffect("send", "example.org", str(tmp_path)), HeldEffect("delete", "x")) == ["", ""]
 
 
 def test_git_knows_what_would_be_lost(tmp_path: Path) -> None:

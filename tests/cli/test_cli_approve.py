@@ -19,6 +19,7 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import woken_agents
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_engine.model.held_details import HeldDetails, HeldEffect
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.nonces import FileNonces
 from toolguard_engine.wording import printable
@@ -192,8 +193,8 @@ def test_no_terminal_to_ask_in(places: Places) -> None:
     held = hold(places)
     done = toolguard("approve", held.nonce, "--state-dir", places.state_dir)
     assert (done.returncode, done.stdout) == (1, "")
-    assert held.shown in done.stderr
-    assert done.stderr.index(held.shown) < done.stderr.index("there is no terminal to ask in")
+    assert "command: make release" in done.stderr
+    assert done.stderr.index("command: make release") < done.stderr.index("there is no terminal to ask in")
     assert "review the call above; if you agree, add --yes and try again" in done.stderr
     assert status_of(places, held.nonce) == "pending"
 
@@ -220,6 +221,23 @@ def test_asking(places: Places, typed: str, code: int, status: str) -> None:
     assert status_of(places, held.nonce) == status
 
 
+UNREAD = 'write({ path: "a", content: "' + "\\n".join(f"line {number}" for number in range(100)) + '" })'
+
+
+@pytest.mark.parametrize(
+    ("typed", "status"),
+    [("y\n", "pending"), ("y\ny\n", "approved"), ("w\ny\n", "approved"), ("w\n\n", "pending"), ("n\n", "pending")],
+)
+def test_what_the_guard_has_not_read_is_shown_whole_before_a_yes(places: Places, typed: str, status: str) -> None:
+    held = hold(places, tool="write", shown=UNREAD, details=HeldDetails((HeldEffect("write", "a"),)))
+    done = toolguard("approve", held.nonce, "--state-dir", places.state_dir, typed=typed)
+    short, _, rest = done.stdout.partition("Approve? [y/N, w: the whole call] ")
+    assert "92 more lines" in short
+    assert "line 60" not in short
+    assert ("line 60" in rest) == (typed != "n\n")
+    assert status_of(places, held.nonce) == status
+
+
 @pytest.mark.parametrize(("typed", "status"), [("y\n", "approved"), ("\x04", "pending")], ids=["yes", "end of input"])
 def test_asking_on_a_real_terminal(places: Places, typed: str, status: str) -> None:
     held = hold(places)
@@ -236,7 +254,7 @@ def test_the_call_that_was_shown_is_the_one(places: Places, monkeypatch: pytest.
     monkeypatch.setattr("toolguard_engine.stores.files.nonces.secrets.token_hex", lambda _: next(names))
     hold(places)
 
-    def confirm(lines: list[str], question: str, *, as_json: bool) -> bool:
+    def confirm(lines: list[str], question: str, **_: object) -> bool:
         hold(places)
         return True
 
@@ -248,7 +266,7 @@ def test_the_call_that_was_shown_is_the_one(places: Places, monkeypatch: pytest.
 def test_a_no_to_what_waits_no_more(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     held = hold(places)
 
-    def confirm(lines: list[str], question: str, *, as_json: bool) -> bool:
+    def confirm(lines: list[str], question: str, **_: object) -> bool:
         deny.run(places, held.nonce, reason="")
         return False
 
@@ -374,7 +392,7 @@ def test_without_a_nonce(places: Places, command: str, waiting: int, typed: str,
     decided = "approved" if command == "approve" else "denied"
     assert states == [decided if at == answered else "pending" for at in range(waiting)]
     assert done.returncode == (0 if answered is not None else 1)
-    assert answered is None or f"call     call {answered}" in done.stdout  # what is answered was shown
+    assert answered is None or f"  call {answered}\n" in done.stdout  # what is answered was shown
 
 
 @pytest.mark.parametrize(("typed", "status"), [("y\n", "approved"), ("n\n", "pending")])

@@ -12,13 +12,16 @@ from pathlib import Path
 import pytest
 from cli_stage import LIMIT, SCRIPT
 from held_stage import hold, status_of, terminal
+from msgspec import structs
 
 from tables import each_row
 from toolguard_cli.approvals import watch_screen
 from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction, keys, press, screen
 from toolguard_cli.commands import approve, watch
 from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import held_view
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.model.held_details import HeldDetails, HeldEffect, HeldRule
 from toolguard_engine.wording.visible_text import is_visible
 
 NOW = 1_000.0
@@ -61,7 +64,7 @@ def test_keys(data: str, found: list[str]) -> None:
             ScreenView("00000003"), "a", ScreenView("00000003", message="00000003 is already approved"), None, id="approved"
         ),
         pytest.param(
-            ScreenView("00000001", "00000002", read=9),
+            ScreenView("00000001", "00000002", read=999),
             "y",
             ScreenView("00000001"),
             WatchAction("approve", "00000002"),
@@ -77,14 +80,14 @@ def test_keys(data: str, found: list[str]) -> None:
             None,
             id="yes before the end",
         ),
-        pytest.param(ScreenView("00000002", read=9, top=4), "a", ScreenView("00000002", "00000002"), None, id="ask anew"),
+        pytest.param(ScreenView("00000002", read=999, top=4), "a", ScreenView("00000002", "00000002"), None, id="ask anew"),
         pytest.param(ScreenView("00000001", "00000002"), "n", ScreenView("00000001"), None, id="no"),
         pytest.param(ScreenView("00000001", "00000002"), "q", ScreenView("00000001"), None, id="q is a no"),
         pytest.param(ScreenView("00000001", "00000002"), "a", ScreenView("00000001"), None, id="a is no yes"),
         pytest.param(ScreenView("00000001", "00000009"), "y", ScreenView("00000001"), None, id="the call has gone"),
         pytest.param(ScreenView("00000001", "00000003"), "y", ScreenView("00000001"), None, id="somebody else was quicker"),
         pytest.param(
-            ScreenView("00000001", "00000003", read=9), "y", ScreenView("00000001", read=9), None, id="quicker, and read"
+            ScreenView("00000001", "00000003", read=999), "y", ScreenView("00000001", read=999), None, id="quicker, and read"
         ),
         pytest.param(ScreenView("00000002"), "d", ScreenView("00000002"), WatchAction("deny", "00000002"), id="deny"),
         pytest.param(
@@ -111,8 +114,9 @@ def test_screen() -> None:
         ("> 00000002  exec  5m00s left  main  {}", "reverse"),
         ("  00000003  exec  approved, 5m00s left  main  {}", "dim"),
         ("", ""),
-        ("exec {}", ""),
-        ("session s; held: why", "dim"),
+        ("1 danger: {}", ""),
+        ("does something that the guard cannot name: read the call itself", ""),
+        ("held: why (c)", "dim"),
         ("done", ""),
         (watch_screen.HELP, "dim"),
     ]
@@ -121,15 +125,18 @@ def test_screen() -> None:
 def test_screen_with_a_question() -> None:
     rows = screen(ScreenView(asking="00000002"), CALLS, NOW, 80, 24)
     assert [(row.text, row.style) for row in rows] == [
-        ("00000002: agent main, session s", "bold"),
-        ("held: why", "dim"),
+        ("00000002: exec by agent main, in its folder", "bold"),
+        ("session s", "dim"),
         ("", ""),
-        ("exec {}", ""),
+        ("held: why (c)", ""),
+        ("1 danger:", ""),
+        (" 1 does something that the guard cannot name: read the call itself", ""),
+        ("{}", ""),
         ("Approve 00000002? y: yes, any other key: no", "yellow"),
     ]
 
 
-LONG = "exec(" + "".join(f"{at:04d} " for at in range(800)) + ")"
+LONG = "".join(f"{at:04d} " for at in range(800))
 
 
 def read(view: ScreenView, calls: list[HeldCall], size: tuple[int, int]) -> tuple[str, ScreenView]:
@@ -140,27 +147,38 @@ def read(view: ScreenView, calls: list[HeldCall], size: tuple[int, int]) -> tupl
     return "".join(row.text for row in rows[3:-1]), watch_screen.shown(view, calls, *size)
 
 
+def all_of(entry: HeldCall) -> str:
+    """All that has to be seen of a call."""
+    return watch_screen._asked_text(entry, held_view.view)
+
+
+def without_line_ends(text: str) -> str:
+    return text.replace("\n", "")
+
+
 @each_row("size", [(80, 24), (24, 5), (40, 9), (100, 30), (200, 60)])
-@each_row("text", [LONG, LONG.replace("0", "\u754c"), LONG.replace("1", "\u00e9"), "exec(" + "x" * 3_995])
+@each_row("text", [LONG, LONG.replace("0", "\u754c"), LONG.replace("1", "\u00e9"), "x" * 3_995])
 def test_a_yes_only_after_the_whole_call_was_shown(text: str, size: tuple[int, int]) -> None:
     calls = [call("00000001", shown=text)]
     view, act = press(ScreenView("00000001"), "a", calls)
+    whole = without_line_ends(all_of(calls[0]))
+    assert whole.endswith(text)
     seen, pages = "", 0
-    while len(seen) < len(text):
+    while len(seen) < len(whole):
         assert press(view, "y", calls) == (view, None)
         piece, view = read(view, calls, size)
         seen, pages = seen + piece, pages + 1
         question = screen(view, calls, NOW, *size)[-1].text
-        assert ("y: " in question) == (len(seen) == len(text)) or size[0] < 40
+        assert ("y: " in question) == (len(seen) == len(whole)) or size[0] < 40
         view, act = press(view, " ", calls)
         assert act is None
-    assert seen == text
+    assert seen == whole
     assert press(view, "y", calls) == (ScreenView("00000001"), WatchAction("approve", "00000001"))
     assert (pages == 1) == (size == (200, 60))
 
 
 def test_a_long_call_on_a_usual_terminal_in_one_look() -> None:
-    calls = [call("00000001", shown=LONG[:1_500])]
+    calls = [call("00000001", shown=LONG[:1_200])]
     _, view = read(ScreenView("00000001", "00000001"), calls, (80, 24))
     assert press(view, "y", calls)[1] == WatchAction("approve", "00000001")
 
@@ -177,15 +195,17 @@ def test_keys_that_come_faster_than_the_screen_skip_nothing(keys_typed: str) -> 
 
 def test_a_terminal_that_changes_its_size_skips_nothing() -> None:
     calls = [call("00000001", shown=LONG)]
+    whole = all_of(calls[0])
     view, seen = ScreenView("00000001", "00000001"), set[int]()
     sizes = [(80, 24), (30, 8), (160, 9), (24, 5), (20, 3), (100, 30)] * 20
     for size in sizes:
-        if view.read < len(LONG):
+        if view.read < len(whole):
             assert press(view, "y", calls)[1] is None
         piece, view = read(view, calls, size)
         if size != (20, 3):
-            assert LONG.startswith(piece, view.top)
-            seen |= set(range(view.top, view.top + len(piece)))
+            assert without_line_ends(whole[view.top :]).startswith(piece)
+            seen |= set(range(view.top, view.top + view.page))
+            assert without_line_ends(whole[view.top : view.top + view.page]) == piece
         assert seen >= set(range(view.read))
         view, _ = press(view, " ", calls)
     assert press(view, "y", calls)[1] == WatchAction("approve", "00000001")
@@ -194,10 +214,26 @@ def test_a_terminal_that_changes_its_size_skips_nothing() -> None:
 def test_reading_back() -> None:
     calls = [call("00000001", shown=LONG)]
     first, view = read(ScreenView("00000001", "00000001"), calls, (80, 24))
-    second, view = read(press(view, "pagedown", calls)[0], calls, (80, 24))
-    again, view = read(press(view, "pageup", calls)[0], calls, (80, 24))
-    assert (again, view.top, view.read) == (first, 0, len(first + second))
-    assert press(view, "n", calls) == (ScreenView("00000001"), None)
+    end = view.read
+    _, view = read(press(view, "pagedown", calls)[0], calls, (80, 24))
+    assert view.read > end
+    again, back = read(press(view, "pageup", calls)[0], calls, (80, 24))
+    assert (again, back.top, back.read) == (first, 0, view.read)
+    assert press(back, "n", calls) == (ScreenView("00000001"), None)
+
+
+def test_what_the_guard_has_read_need_not_be_read_again() -> None:
+    """The dangers and the lines that have them are enough, and the others are counted."""
+    command = "\n".join([*["true"] * 300, "rm -rf build"])
+    details = HeldDetails((HeldEffect("delete", "build"),), (HeldRule("x.delete", "It deletes.", 9, target="build"),))
+    asked = structs.replace(call("00000001", shown=f"exec({{ command: {json.dumps(command)} }})"), details=details)
+    shown, view = read(ScreenView("00000001", "00000001"), [asked], (80, 24))
+    assert " 301> rm -rf build" in shown
+    assert "293 more lines" in shown
+    assert press(view, "y", [asked])[1] == WatchAction("approve", "00000001")
+    unread = structs.replace(asked, details=structs.replace(details, more=1))
+    _, view = read(ScreenView("00000001", "00000001"), [unread], (80, 24))
+    assert press(view, "y", [unread])[1] is None
 
 
 @each_row("size", [(1, 1), (23, 50), (80, 4), (10, 2)])
@@ -214,13 +250,6 @@ def test_no_line_of_a_call_is_wider_than_the_terminal() -> None:
     lines = list(watch_screen._wrapped(every, 24))
     assert "".join(lines) == every
     assert max(cell_len(line) for line in lines) <= 24
-
-
-def test_the_tool_is_named_once() -> None:
-    assert [watch_screen._text(call("0", shown=text)) for text in ("exec({ a: 1 })", "executed")] == [
-        "exec({ a: 1 })",
-        "exec executed",
-    ]
 
 
 def test_screen_without_calls() -> None:
@@ -309,10 +338,10 @@ def test_a_long_call_is_read_to_its_end_before_a_yes(places: Places) -> None:
         termios.tcsetwinsize(shown.slave, (24, 80))
         shown.until(held.nonce)
         shown.type("ay")
-        assert "rm -rf" not in shown.until(f"Approve {held.nonce}? space: read on (2033 more characters)")
+        assert "rm -rf" not in shown.until(f"Approve {held.nonce}? space: read on (2298 more characters)")
         shown.type("y")
         shown.type(" ")
-        assert "rm -rf" not in shown.until("(433 more characters)")
+        assert "rm -rf" not in shown.until(" more characters)")
         assert status_of(places, held.nonce) == "pending"
         shown.type("\x1b[6~")
         assert "rm -rf build" in shown.until("y: yes")

@@ -18,6 +18,7 @@ from toolguard_cli.dashboard.api import waiting_calls
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.notify import message_text
 from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import held_view
 from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import parse
@@ -65,8 +66,7 @@ def on_the_dashboard(scene: Scene) -> str:
 
 
 def notified(scene: Scene) -> str:
-    dangers = held_calls.dangers(scene.entry)
-    text = message_text.held(scene.entry, dangers.effects, dangers.rules).text
+    text = message_text.held(scene.entry, held_view.view(scene.entry)).text
     return text.replace(BREAK, "")
 
 

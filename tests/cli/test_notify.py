@@ -19,12 +19,14 @@ from typing import Any, ClassVar
 import pytest
 from cli_stage import toolguard
 from held_stage import hold
+from msgspec import structs
 from notify_stage import LIMIT, Receiver, Stage, serving
 
 from toolguard_cli.notify import apprise_target, message_text, quiet_time, run_notifier, target_worker
 from toolguard_cli.notify.delivery import OutgoingMessage, failed
 from toolguard_cli.notify.event_source import kind_of
 from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import held_view
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.config import notify_targets
 from toolguard_engine.config.settings import NotifyTarget, QuietHours, parse
@@ -123,10 +125,16 @@ def test_a_held_call_has_all_that_its_approver_needs_and_no_secret(places: Place
         "approve": f"toolguard approve {entry.nonce}",
         "expires": audit_log.when(NOW + 300),
     }
-    assert [each.split(":")[0] for each in body["effects"]] == ["delete /p/2021", "drop prod", "push origin"]
-    assert [each.split(":")[0] for each in body["rules"]] == ["files.delete-tree", "db.drop"]
+    assert [each.split(":")[0] for each in body["effects"]] == [
+        "it deletes a folder",
+        "it drops a database",
+        "deletes /p/2021",
+        "drops prod",
+        "pushes origin",
+    ]
+    assert (body["dangers"], body["rules"]) == ("5 dangers", ["files.delete-tree", "db.drop"])
     assert all(
-        each in body["text"] for each in ("delete /p/2021", "drop prod", "push origin", f"toolguard deny {entry.nonce}")
+        each in body["text"] for each in ("deletes /p/2021", "drops prod", "pushes origin", f"toolguard deny {entry.nonce}")
     )
     assert "abcdef123456" not in json.dumps(body)
     parts = dict(part.split("=") for part in headers["X-Toolguard-Signature"].split(","))
@@ -166,9 +174,10 @@ HOSTILE = [
 @pytest.mark.parametrize(("call", "without"), HOSTILE, ids=[row[0][:12] for row in HOSTILE])
 def test_a_call_has_no_effect_in_a_chat(places: Places, call: str, without: str) -> None:
     entry = hold(places, now=NOW, shown=call, agent=call, cwd=call)
-    text = message_text.held(entry, [call], [call]).text
-    assert without not in text
-    assert without not in message_text.held(entry, [call], [call]).title
+    details = HeldDetails((HeldEffect("send", call),), (HeldRule("x.y", call), HeldRule("x.z", "r", target=call)))
+    message = message_text.held(entry, held_view.view(structs.replace(entry, details=details)))
+    assert without not in message.text
+    assert without not in message.title
 
 
 def test_a_link_is_made_when_it_is_sent_and_never_stored(places: Places, hook: Receiver) -> None:
@@ -184,7 +193,7 @@ def test_a_link_is_made_when_it_is_sent_and_never_stored(places: Places, hook: R
 
 def test_a_long_call_shows_both_ends_and_says_so(places: Places) -> None:
     entry = hold(places, now=NOW, shown="begin " + "x" * 5_000 + " && rm -rf /end")
-    words = message_text.held(entry, [], [])
+    words = message_text.held(entry, held_view.view(entry))
     assert "rm -rf /end" in words.data["call"]
     assert "Not all of the call is shown" in words.text
     assert len(words.text) < 2_000

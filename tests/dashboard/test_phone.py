@@ -27,7 +27,7 @@ from toolguard_engine.model.held_details import ExactCall, HeldDetails, HeldEffe
 PICTURES = os.environ.get("TOOLGUARD_DASHBOARD_PICTURES")
 SMALL: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 LONG = '{ command: "rm -rf ' + " ".join(f"/srv/www/releases/{number:03}" for number in range(60)) + '" }'
-RULES = ("It permanently deletes a folder with everything in it.", "It overwrites history that others may have.")
+RULES = ("permanently deletes a folder with everything in it", "overwrites history that others may have")
 THUMB = 44
 """Pixels that a thumb needs."""
 

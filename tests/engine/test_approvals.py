@@ -526,9 +526,12 @@ def test_what_waits(desk: Desk) -> None:
     shown = 'exec({ command: "rm -rf build" })'
     assert desk.decide("pending").text.splitlines() == [
         "```",
-        f"{nonce}  exec  4m10s left  main  {shown}",
-        "would  do something that the guard cannot name: read the call itself",
-        f"held   {HOLD.reason}",
+        f"{nonce} is waiting for approval, 4m10s left",
+        "exec by agent main, in /w",
+        f"held: {HOLD.reason} ({HOLD.code})",
+        "1 danger:",
+        " 1 does something that the guard cannot name: read the call itself",
+        "command: rm -rf build",
         f"{approved}  exec  approved, 30s left  main  {shown}",
         "```",
     ]

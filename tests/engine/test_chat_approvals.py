@@ -80,9 +80,9 @@ def test_a_call_is_shown_before_it_is_approved(chat: Chat) -> None:
     shown = chat.says(nonce)
     assert shown.ok
     assert not chat.is_approved(nonce)
-    assert 'exec({ command: "rm -rf ~/Documents" })' in shown.text
-    assert "would  delete ~/Documents" in shown.text
-    assert "rule   " in shown.text
+    assert "exec by agent main, in /home/u/w\n1 danger:\n 1 deletes ~/Documents (" in shown.text
+    assert "\ncommand: rm -rf ~/Documents\n" in shown.text
+    assert "(filesystem.delete-recursive)" in shown.text
     code = code_in(shown.text)
     assert len(code) == confirmation_codes.LENGTH
     reply = chat.says(nonce, f"{code.upper()} it is a copy")
@@ -98,7 +98,7 @@ def test_a_long_call_is_folded_around_its_dangers(chat: Chat) -> None:
     assert len(shown) < 5_000
     assert "; rm -rf ~/Documents; " in shown
     assert "characters not shown]" in shown
-    assert "would  delete ~/Documents" in shown
+    assert " 1 deletes ~/Documents" in shown
     assert "toolguard approve" in shown
     assert chat.says(nonce, code_in(shown)).ok
     assert chat.is_approved(nonce)
@@ -186,13 +186,15 @@ def test_of_what_is_written_nothing_is_left_out(chat: Chat) -> None:
     call = Call("write", {"path": "~/.bashrc", "content": content}, agent="main", session="s", run="r", cwd="/home/u/w")
     held = chat.approvals.settle(chat.guard.judge(call), call, CONFIG).entry
     assert held is not None
-    assert "\\nrm -rf ~/Documents\\n" in chat.says(held.nonce).text
+    shown = chat.says(held.nonce).text
+    assert "   2  rm -rf ~/Documents\n" in shown
+    assert shown.count("lorem-ipsum-" * 200) == 2
 
 
 def test_dangers_are_named_before_harmless_effects(chat: Chat) -> None:
     nonce = chat.held(f"{'; '.join(f'touch note-{number}' for number in range(200))}; rm -rf ~/Documents; {FILLER}")
-    assert "would  delete ~/Documents" in chat.says(nonce).text
-    assert "would  delete ~/Documents" in chat.pending()
+    assert " 1 deletes ~/Documents" in chat.says(nonce).text
+    assert "deletes ~/Documents" in chat.pending()
 
 
 def test_what_was_shown_in_full_here_needs_no_code(chat: Chat) -> None:
@@ -384,8 +386,8 @@ def test_each_of_several_calls_is_listed_with_its_effects_and_dangers(chat: Chat
     lines = chat.pending().splitlines()
     for nonce, name in zip(nonces, names, strict=True):
         at = next(number for number, line in enumerate(lines) if line.startswith(nonce))
-        assert lines[at + 1].startswith(f"would  delete ~/{name}")
-        assert lines[at + 2].startswith("rule   ")
+        assert lines[at + 2 : at + 3] == ["1 danger:"]
+        assert lines[at + 3].startswith(f" 1 deletes ~/{name} (")
 
 
 def test_a_list_of_many_long_calls_is_bounded(chat: Chat) -> None:

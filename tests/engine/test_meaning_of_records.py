@@ -10,7 +10,7 @@ import pytest
 
 from changing_world import ChangingWorld
 from toolguard_cli.approvals import held_calls
-from toolguard_engine.approvals import call_meaning, chat_view, ledger
+from toolguard_engine.approvals import call_meaning, chat_view, held_view, ledger
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import TOO_LARGE, Meaning
 from toolguard_engine.approvals.ledger import Decision, HeldCall
@@ -355,12 +355,11 @@ def test_every_view_of_a_call_shows_what_is_new(world: ChangingWorld) -> None:
     assert entry is not None
     line = "now also: delete ~/Documents"
     assert line in entry.changes
-    in_chat = chat_view.view(entry, [], [], world.now).lines
-    beside_others = chat_view.several([(entry, [], [])], world.now)[0].lines
+    held = held_view.view(entry)
+    in_chat = chat_view.view(entry, held, world.now).lines
+    beside_others = chat_view.several([(entry, held)], world.now)[0].lines
     for shown in (in_chat, beside_others, held_calls.details(entry, world.now)):
-        assert any(text.split()[0] == "new" for text in shown)
-        assert any(text.endswith(line) for text in shown)
-    assert f"new: {line}" in held_calls.dangers(entry).effects
+        assert f"new: {line}" in [text.strip() for text in shown]
     assert line in held_calls.public(entry, world.now)["changes"]
     assert "meaning" not in held_calls.public(entry, world.now)
 

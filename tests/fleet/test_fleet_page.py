@@ -86,9 +86,14 @@ def test_a_call_with_everything_about_it(scene: FleetScene, page: FleetPage) -> 
     call = found["calls"][0]
     assert (found["all"], call["tool"], call["shown"], call["whole"], call["need"]) == (1, "exec", "rm -r /srv", True, 2)
     assert (call["would"], call["rules"]) == (
-        ["delete /srv/releases/* (recursive)", "write /srv/current"],
-        ["files.delete-recursive: deletes a folder with all that is in it"],
+        [
+            "deletes a folder with all that is in it",
+            "deletes /srv/releases/* (with everything in it)",
+            "writes /srv/current",
+        ],
+        ["files.delete-recursive"],
     )
+    assert call["view"]["title"] == "3 dangers"
     assert [(each["approver"], each["verdict"]) for each in call["decisions"]] == [("bert", "approved")]
     assert (call["mayApprove"], call["may"]) == (["bert", "root"], False), (
         "the person who requested a call cannot approve it"

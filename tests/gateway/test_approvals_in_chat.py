@@ -137,10 +137,10 @@ def test_a_long_call_is_approved_only_as_it_was_shown(stage, owner) -> None:
     stage.server.play(once())
     shown = owner.chat(ROOM, f"/toolguard approve {entry.nonce}")
     assert "; rm -rf ~/Documents; " in shown
-    assert "would  delete ~/Documents" in shown
+    assert " 1 deletes ~/Documents" in shown
     assert len(shown) < len(command)
     listed = owner.chat(ROOM, "/toolguard pending")
-    assert listed.count("would  ") >= 2
+    assert listed.count("deletes ") >= 2
     code = code_in(shown)
     assert code
     for nonce, word in ((entry.nonce, "zzzz" if code != "zzzz" else "yyyy"), (other.nonce, code), (entry.nonce, "")):

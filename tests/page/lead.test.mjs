@@ -31,15 +31,19 @@ const SPANS = [
 
 for (const [ms, text] of SPANS) test(`${ms} ms in words`, () => assert.equal(span(ms), text));
 
-test("a notification has the effects of a call and no hidden characters", () => {
+test("a notification has the dangers of a call and no hidden characters", () => {
   const held = /** @type {any} */ ({
-    ...{ tool: "ex\u202eec", nonce: "0000abcd", agent: "main", gateway: "home", reason: "It deletes a folder." },
-    would: ["delete ~/photos (recursive)", "drop prod", "force-push main", "send a mail"],
+    ...{ tool: "ex\u202eec", nonce: "0000abcd", agent: "main", gateway: "home" },
+    view: {
+      title: "4 dangers",
+      why: "",
+      dangers: ["deletes ~/pho\u202etos", "drops prod", "pushes main", "sends a mail"].map((text) => ({ text })),
+    },
   });
   const [title, text, tag] = described(held);
   assert.equal(title, "A call is waiting: ex<U+202E>ec (0000abcd)");
   assert.deepEqual(text.split("\n"), [
-    ...["It deletes a folder.", "• delete ~/photos (recursive)", "• drop prod", "• force-push main", "and 1 more", "main on home"],
+    ...["4 dangers", "• deletes ~/pho<U+202E>tos", "• drops prod", "• pushes main", "• sends a mail", "main on home"],
   ]);
   assert.equal(tag, "home 0000abcd");
 });

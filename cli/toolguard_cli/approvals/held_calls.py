@@ -12,11 +12,16 @@ import msgspec
 from toolguard_cli.approvals import git_facts
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal.result import dated
-from toolguard_engine.approvals import replies
+from toolguard_cli.terminal import tables
+from toolguard_cli.terminal.result import MARK, dated
+from toolguard_engine.approvals import held_text, replies
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall, RefusedError
 from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
+
+HEAD, INDENT = 6, 2
+"""Lines around a call, and columns before it."""
 
 SECRET = ("mac", "binding", "signatures", "meaning")
 """What proves an entry and what it is bound to, which are never shown."""
@@ -71,61 +76,68 @@ def public(entry: HeldCall, now: float) -> dict[str, Any]:
     return {**fields, "left": round(max(0.0, entry.expires - now), 1) if entry.status in ("pending", "approved") else 0}
 
 
+@dataclass(frozen=True)
+class CallToRead:
+    """What the user reads before approving. `whole`: the same with all lines of the call, empty where `lines` has them;
+    `needed`: something may matter of what `lines` leaves out."""
+
+    lines: list[str]
+    whole: list[str]
+    needed: bool
+
+    @property
+    def all(self) -> list[str]:
+        return self.whole or self.lines
+
+
+def shown(entry: HeldCall, now: float, *further: str) -> CallToRead:
+    """A call with what is on disk and in git now. `further`: lines about what else would be allowed."""
+    return laid_out(_head(entry, now), looked_at([entry], now)[0], *further)
+
+
+def laid_out(head: list[str], view: HeldView, *further: str) -> CallToRead:
+    """A call below its first lines."""
+    short, all_of_it = lines(view, HEAD + len(further)), lines(view, HEAD, whole=True)
+    texts = [[head[0], *(f"  {line}" for line in [*head[1:], *rows, *further])] for rows in (short, all_of_it)]
+    is_all = _squeezed(short) == _squeezed(all_of_it)
+    return CallToRead(texts[0], [] if is_all else texts[1], not (is_all or view.read))
+
+
+def _squeezed(lines: list[str]) -> str:
+    """The text of these lines, however they are wrapped."""
+    return "".join("".join(line.split()) for line in lines)
+
+
 def details(entry: HeldCall, now: float) -> list[str]:
-    """What the user reads before approving."""
-    rows = [
-        ("tool", entry.tool),
-        ("agent", entry.agent),
-        ("session", entry.session),
-        ("call", entry.shown),
-        ("folder", entry.cwd or "the agent's own"),
-        ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
-        *_each("new", list(entry.changes)),
-        *_each("would", would_do(entry, now) or [replies.UNNAMED]),
-        *_each("rules", further_rules(entry)),
-    ]
+    """All of a call that can be shown."""
+    return shown(entry, now).all
+
+
+def _head(entry: HeldCall, now: float) -> list[str]:
     state = replies.state(entry, now)
     now_is = replies.became(entry) if state == "expired" else f"is waiting for approval, {state}"
-    return [f"{entry.nonce} {now_is}", *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
+    return [f"{entry.nonce} {now_is}", where(entry)]
 
 
-def further_rules(entry: HeldCall) -> list[str]:
-    """All rules that the call matched, if there are more than the one that the reason names."""
-    rules = call_preview.rules(entry.details)
-    return rules if len(rules) > 1 else []
+def lines(view: HeldView, others: int, *, whole: bool = False) -> list[str]:
+    """A call as a terminal shows it beside so many other lines."""
+    return held_text.lines(view, tables.width() - MARK - INDENT, held_text.HEIGHT - others, whole=whole)
 
 
-@dataclass(frozen=True)
-class Dangers:
-    """All that is known of what a held call would do: one line for each effect, and for each rule with its severity."""
-
-    effects: list[str]
-    rules: list[str]
-
-
-def dangers(entry: HeldCall) -> Dangers:
-    """Pure, for notifications: without what is on disk now. Printable, redacted and bounded."""
-    effects = [*(f"new: {line}" for line in entry.changes), *call_preview.effects(entry.details)]
-    return Dangers(effects, call_preview.rules(entry.details) or [printable.plain(entry.reason)])
+def where(entry: HeldCall) -> str:
+    """Who made the call, with what, where."""
+    agent = f"agent {entry.agent}" if entry.agent else "an agent without a name"
+    session = f", session {entry.session}" if entry.session else ""
+    return printable.plain(f"{entry.tool} by {agent}, in {entry.cwd or 'the folder of the agent'}{session}")
 
 
-def would_do(entry: HeldCall, now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[str]:
-    """Its effects, with what is on disk and in git now. `git_seconds`: how long git may take."""
-    return would_do_all([entry], now, git_seconds)[0]
-
-
-def would_do_all(entries: Sequence[HeldCall], now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[list[str]]:
-    """The same for several calls, within the time for one."""
+def looked_at(entries: Sequence[HeldCall], now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[HeldView]:
+    """The calls with what is on disk and in git now. `git_seconds`: how long git may take for all of them."""
     git = git_facts.GitFacts(git_seconds)
-    rows = call_preview.lines_of([entry.details for entry in entries], now, git.describe)
-    return [_with_dropped(entry, lines, git) for entry, lines in zip(entries, rows, strict=True)]
+    return call_preview.views(entries, now, git.describe, lambda entry: _dropped(entry, git))
 
 
-def _with_dropped(entry: HeldCall, lines: list[str], git: git_facts.GitFacts) -> list[str]:
-    pushes = any(rule.rule in git_facts.FORCED for rule in entry.details.rules) if entry.details else False
+def _dropped(entry: HeldCall, git: git_facts.GitFacts) -> dict[str, str]:
+    pushes = [rule.rule for rule in entry.details.rules if rule.rule in git_facts.FORCED] if entry.details else []
     dropped = git.forced_push(entry.cwd) if pushes else ""
-    return [*lines, *([dropped] if dropped else [])]
-
-
-def _each(name: str, lines: list[str]) -> list[tuple[str, str]]:
-    return [(name if at == 0 else "", line) for at, line in enumerate(lines)]
+    return dict.fromkeys(pushes, dropped) if dropped else {}

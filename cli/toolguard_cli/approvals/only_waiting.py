@@ -8,14 +8,16 @@ import time
 
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import confirm
-from toolguard_engine.approvals import replies
+from toolguard_cli.terminal import confirm, tables
+from toolguard_cli.terminal.result import MARK
+from toolguard_engine.approvals import held_text, replies
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
 MAX_CHOICES = 20
-WHOLE = 1_000_000
-"""Characters of a line: nothing of a call is cut."""
+ASIDE = 4
+"""Columns before a call."""
 
 
 def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bool) -> str:
@@ -39,7 +41,11 @@ def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bo
 
 def _chosen(waiting: list[HeldCall], command: str, *, as_json: bool) -> str:
     shown = waiting[:MAX_CHOICES]
-    lines = [f"{at:>2}  {line}" for at, line in enumerate(replies.pending_lines(shown, time.time(), WHOLE), 1)]
+    now, room = time.time(), tables.width() - MARK - ASIDE
+    lines: list[str] = []
+    for at, (entry, view) in enumerate(zip(shown, call_preview.views(shown, now), strict=True), 1):
+        lines.append(f"{at:>2}  {replies.brief(entry, now)}  {held_text.first_line(view, room // 2)}")
+        lines += [f"    {text}" for text in held_text.dangers(view, room)]
     if more := len(waiting) - len(shown):
         lines.append(f"... and {more} more (toolguard pending)")
     typed = confirm.typed(lines, f"Which call? [1-{len(shown)}, Enter for none]", as_json=as_json)

@@ -1,17 +1,18 @@
 """The live list of held calls: what is on the screen and what a key does. Independent of the terminal.
 
 Invariants: an approval is for the call that the question names, even if the list has changed; if that call is gone, the
-question is too. An approval counts only after the whole call was on the screen.
+question is too. An approval counts only after all that a person has to see of the call was on the screen: all of it, or its
+dangers and the lines that have them if the guard has read the rest.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from toolguard_engine.approvals import replies, session_grant
+from toolguard_engine.approvals import held_text, held_view, replies, session_grant
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.wording import printable
 
@@ -23,9 +24,12 @@ SHORT_HELP = "j/k: select  a: approve  d: deny  q: quit"
 CHROME = 5
 """Lines around the list: title, two blank lines, message or question, help."""
 
-DETAILS = 4
+MIN_LIST = 3
+"""Calls that are listed, however many dangers the selected one has."""
 QUESTION_CHROME = 4
-"""Lines around the call in question: which one, why it is held, a blank line, the question."""
+"""Lines around the call in question: which one, whose, a blank line, the question."""
+
+Shows = Callable[[HeldCall], HeldView]
 
 MIN_WIDTH, MIN_HEIGHT = 24, QUESTION_CHROME + 1
 """A smaller terminal cannot show the question."""
@@ -89,12 +93,14 @@ def settled(view: ScreenView, calls: Sequence[HeldCall]) -> ScreenView:
     return replace(view, selected=selected, asking=view.asking if view.asking in waiting else "")
 
 
-def press(view: ScreenView, key: str, calls: Sequence[HeldCall]) -> tuple[ScreenView, WatchAction | None]:
+def press(
+    view: ScreenView, key: str, calls: Sequence[HeldCall], shows: Shows = held_view.view
+) -> tuple[ScreenView, WatchAction | None]:
     """The new view after a key, and the requested action."""
     view = settled(view, calls)
     asked = _asked(view, calls)
     if asked:
-        return _answer(view, key, asked)
+        return _answer(view, key, asked, shows)
     if key == "q":
         return view, WatchAction("quit")
     if key in _UP | _DOWN:
@@ -113,9 +119,9 @@ def _asked(view: ScreenView, calls: Sequence[HeldCall]) -> HeldCall | None:
     return next((entry for entry in calls if view.asking and entry.nonce == view.asking), None)
 
 
-def _answer(view: ScreenView, key: str, asked: HeldCall) -> tuple[ScreenView, WatchAction | None]:
+def _answer(view: ScreenView, key: str, asked: HeldCall, shows: Shows) -> tuple[ScreenView, WatchAction | None]:
     """The effect of a key while the question about a call is shown."""
-    length = len(_asked_text(asked))
+    length = len(_asked_text(asked, shows))
     if key in _MORE:
         ahead = view.top + view.page
         return replace(view, top=min(ahead, view.read) if ahead < length else view.top), None
@@ -127,12 +133,12 @@ def _answer(view: ScreenView, key: str, asked: HeldCall) -> tuple[ScreenView, Wa
     return ScreenView(view.selected), WatchAction(verb, view.asking) if verb else None
 
 
-def shown(view: ScreenView, calls: Sequence[HeldCall], width: int, height: int) -> ScreenView:
+def shown(view: ScreenView, calls: Sequence[HeldCall], width: int, height: int, shows: Shows = held_view.view) -> ScreenView:
     """The view after its `screen` was drawn at this size, which records what the user has seen."""
     asked = _asked(view, calls)
     if asked is None or _too_small(width, height):
         return view
-    page = sum(len(line) for line in _page(view, asked, width, height))
+    page = sum(len(line) for line in _page(view, asked, width, height, shows))
     end = view.top + page
     return replace(view, page=page, read=max(view.read, end) if view.top <= view.read else view.read)
 
@@ -145,25 +151,27 @@ def _neighbour(view: ScreenView, key: str, calls: Sequence[HeldCall]) -> str:
     return nonces[min(max(at, 0), len(nonces) - 1)]
 
 
-def screen(view: ScreenView, calls: Sequence[HeldCall], now: float, width: int, height: int) -> list[ScreenRow]:
+def screen(
+    view: ScreenView, calls: Sequence[HeldCall], now: float, width: int, height: int, shows: Shows = held_view.view
+) -> list[ScreenRow]:
     """All lines, none wider than `width`, no more than `height`."""
     view = settled(view, calls)
     if asked := _asked(view, calls):
-        return _question(view, asked, width, height)
-    room = max(1, height - CHROME - DETAILS)
+        return _question(view, asked, width, height, shows)
+    chosen = next((entry for entry in calls if entry.nonce == view.selected), calls[0] if calls else None)
+    about = _details(chosen, width, max(0, height - CHROME - min(MIN_LIST, len(calls))), shows)
+    room = max(1, height - CHROME - len(about))
     lines = replies.pending_lines(calls, now, max(20, width - 2))
     at = next((number for number, entry in enumerate(calls) if entry.nonce == view.selected), 0)
     first = max(0, min(at - room + 1, len(lines) - room))
     rows = [
         ScreenRow(f"{'>' if calls and n == at else ' '} {lines[n]}", _style(n == at, calls, n)) for n in range(len(lines))
     ]
-    chosen = calls[at] if calls else None
     body = [ScreenRow(_title(calls), "bold"), ScreenRow(""), *rows[first : first + room], ScreenRow("")]
-    spare = height - len(body) - 2  # the message and the help
     keys_shown = HELP if len(HELP) <= width else SHORT_HELP
     return [
-        ScreenRow(printable.cut(row.text, width), row.style)
-        for row in [*body, *_details(chosen, width, spare), ScreenRow(view.message), ScreenRow(keys_shown, "dim")]
+        ScreenRow(held_text.clipped(printable.plain(row.text), width), row.style)
+        for row in [*body, *about, ScreenRow(view.message), ScreenRow(keys_shown, "dim")]
     ][:height]
 
 
@@ -180,41 +188,35 @@ def _style(selected: bool, calls: Sequence[HeldCall], number: int) -> Style:  # 
     return "dim" if calls[number].status != "pending" else ""
 
 
-def _details(chosen: HeldCall | None, width: int, height: int) -> list[ScreenRow]:
-    """The call and why it is held. What does not fit is cut; the question shows all of it."""
-    if chosen is None:
+def _details(chosen: HeldCall | None, width: int, height: int, shows: Shows) -> list[ScreenRow]:
+    """The call, all that it would do, and whose it is. What does not fit is cut; the question shows all of it."""
+    if chosen is None or not height:
         return []
-    text = _text(chosen)
-    call = [text[at : at + width] for at in range(0, len(text), width)][: DETAILS - 1]
-    if len(text) > width * (DETAILS - 1):
-        call[-1] = printable.cut(call[-1] + "....", width)
-    why = f"session {chosen.session or '-'}; held: {printable.plain(chosen.reason or chosen.code)}"
-    room = max(1, height - len(call))
-    lines = textwrap.wrap(why, max(1, width)) or [""]
-    kept = lines if len(lines) <= room else [*lines[: room - 1], " ".join(lines[room - 1 :])]
-    return [*(ScreenRow(line) for line in call), *(ScreenRow(line, "dim") for line in kept)]
-
-
-def _text(entry: HeldCall) -> str:
-    return printable.plain(entry.shown if entry.shown.startswith(f"{entry.tool}(") else f"{entry.tool} {entry.shown}")
+    shown = shows(chosen)
+    why = f"held: {shown.why}" if shown.why else f"session {chosen.session or '-'}"
+    head = ScreenRow(f"{shown.title}: {held_text.first_line(shown, max(1, width - len(shown.title) - 2))}")
+    rows = [head, *(ScreenRow(line) for line in held_text.dangers(shown, width)), ScreenRow(why, "dim")]
+    if len(rows) <= height:
+        return rows
+    return [*rows[: height - 1], ScreenRow(f"and {len(rows) - height + 1} more lines: press a to read on", "dim")]
 
 
 def _too_small(width: int, height: int) -> bool:
     return width < MIN_WIDTH or height < MIN_HEIGHT
 
 
-def _question(view: ScreenView, asked: HeldCall, width: int, height: int) -> list[ScreenRow]:
+def _question(view: ScreenView, asked: HeldCall, width: int, height: int, shows: Shows) -> list[ScreenRow]:
     """A screen for this call only, one page at a time."""
     if _too_small(width, height):
         return [ScreenRow("make the terminal larger"[:width], "yellow")][:height]
-    page = _page(view, asked, width, height)
-    total = len(_asked_text(asked))
+    page = _page(view, asked, width, height, shows)
+    total = len(_asked_text(asked, shows))
     seen = max(view.read, view.top + sum(len(line) for line in page))
     rows = [
-        ScreenRow(f"{asked.nonce}: agent {asked.agent or '-'}, session {asked.session or '-'}", "bold"),
-        ScreenRow(f"held: {asked.reason or asked.code}", "dim"),
+        ScreenRow(f"{asked.nonce}: {asked.tool} by agent {asked.agent or '-'}, in {asked.cwd or 'its folder'}", "bold"),
+        ScreenRow(f"session {asked.session or '-'}", "dim"),
         ScreenRow(""),
-        *(ScreenRow(line) for line in page),
+        *(ScreenRow(line.rstrip("\n")) for line in page),
         ScreenRow(_ask(asked, seen, total), "yellow"),
     ]
     return [ScreenRow(printable.cut(row.text, width), row.style) for row in rows]
@@ -227,10 +229,12 @@ def _ask(asked: HeldCall, seen: int, total: int) -> str:
     return f"Approve {asked.nonce}? y: yes{more}, any other key: no"
 
 
-def _asked_text(asked: HeldCall) -> str:
+def _asked_text(asked: HeldCall, shows: Shows) -> str:
     """All that has to be on the screen before a call is approved: the call, and what else an answer would allow."""
+    view = shows(asked)
+    lines = held_text.lines(view, held_text.WIDTH, held_text.HEIGHT - QUESTION_CHROME - 1, whole=not view.enough)
     alike = _alike(asked)
-    return f"{_text(asked)}   (s also allows {alike})" if alike else _text(asked)
+    return "\n".join([*lines, *([f"s also allows {alike}"] if alike else [])])
 
 
 def _alike(asked: HeldCall) -> str:
@@ -238,23 +242,25 @@ def _alike(asked: HeldCall) -> str:
     return f"{offer.scope}, {session_grant.IN_WORDS}" if offer.grant else ""
 
 
-def _page(view: ScreenView, asked: HeldCall, width: int, height: int) -> list[str]:
+def _page(view: ScreenView, asked: HeldCall, width: int, height: int, shows: Shows) -> list[str]:
     room = height - QUESTION_CHROME
-    return [line for line, _ in zip(_wrapped(_asked_text(asked)[view.top :], width), range(room), strict=False)]
+    return [line for line, _ in zip(_wrapped(_asked_text(asked, shows)[view.top :], width), range(room), strict=False)]
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
-    """The text in lines of at most `width` columns, complete."""
-    start = columns = 0
+    """The text in lines of at most `width` columns, complete: broken between words where that is not too early. A line end
+    stays at the end of its line."""
+    start = columns = space = 0
     for at, sign in enumerate(text):
-        wide = _columns(sign)
-        if columns + wide > width:
-            yield text[start:at]
-            start, columns = at, 0
-        columns += wide
+        if columns + _columns(sign) > width or text[at - 1 : at] == "\n":
+            end = space if text[at - 1] != "\n" and (space - start) * 2 > at - start else at
+            yield text[start:end]
+            start, columns = end, sum(map(_columns, text[end:at]))
+        columns += _columns(sign)
+        space = at + 1 if sign == " " else space
     yield text[start:]
 
 
 def _columns(sign: str) -> int:
     """The most columns that a terminal may use, because a line that is too long would lose its end."""
-    return 1 if sign.isascii() else 2
+    return 0 if sign == "\n" else 1 if sign.isascii() else 2

@@ -168,8 +168,10 @@ def _allowed(entry: HeldCall, woken: Line, grant: Grant | SessionGrant, message:
 def _agreed(caller: require_human.Caller, shown: HeldCall, always: str, *, yes: bool, as_json: bool) -> bool:
     if yes and not caller.doubt:
         return True  # without a look at what is on disk now, which takes time
-    details = [*held_calls.details(shown, time.time()), *([f"  also     {always}"] if always else [])]
-    return caller.confirm(details) if caller.doubt else asking.confirm(details, "Approve?", as_json=as_json)
+    call = held_calls.shown(shown, time.time(), *([f"also allows {always}"] if always else []))
+    if caller.doubt:
+        return caller.confirm(call.all)
+    return asking.confirm(call.lines, "Approve?", as_json=as_json, whole=call.whole, needed=call.needed)
 
 
 def _not_approved(entries: list[HeldCall], nonce: str, now: float) -> tuple[Line, ...]:

@@ -47,8 +47,8 @@ def run(
             if not nonce:
                 nonce = only_waiting.choose(places, ledger.entries(), "deny", as_json=as_json)
                 shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")
-                details = held_calls.details(shown, time.time())
-                if not (yes or asking.confirm(details, "Deny?", as_json=as_json)):
+                call = held_calls.shown(shown, time.time())
+                if not (yes or asking.confirm(call.lines, "Deny?", as_json=as_json, whole=call.whole)):
                     waits = Line("info", f"{nonce} was not denied; it is still waiting")
                     return Result("deny", {"nonce": nonce}, (waits,), 1)
             entry, message = deny_call.deny(ledger, nonce, decision, config)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from toolguard_cli.approvals.held_calls import CallToRead
 from toolguard_cli.commands import team_policy
 from toolguard_cli.commands.command_options import Reason, SigningKey, Yes, command, command_app
 from toolguard_cli.commands.fleet_commands import Dsn
@@ -107,7 +108,9 @@ def _answered(nonce: str, data: dict[str, Any], answer: GatewayAnswer | None, me
     return Result("fleet approve", data, rejected, 1)
 
 
-def _agreed(caller: require_human.Caller, shown: list[str], given: FleetAnswers) -> bool:
+def _agreed(caller: require_human.Caller, shown: CallToRead, given: FleetAnswers) -> bool:
     if caller.doubt:
-        return caller.confirm(shown)
-    return given.yes or confirm.confirm(shown, "Approve?", as_json=given.as_json)
+        return caller.confirm(shown.all)
+    return given.yes or confirm.confirm(
+        shown.lines, "Approve?", as_json=given.as_json, whole=shown.whole, needed=shown.needed
+    )

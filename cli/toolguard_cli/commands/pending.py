@@ -14,8 +14,8 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import missed_calls
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
-from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.approvals import replies
+from toolguard_cli.terminal.result import MARK, Line, Result
+from toolguard_engine.approvals import held_text, replies
 from toolguard_engine.approvals.ledger import OPEN, HeldCall, is_lapsed
 from toolguard_engine.wording import printable
 
@@ -24,8 +24,12 @@ MISSED_HEAD = ("NONCE", "WHAT", "EXPIRED", "WAITED", "TOOL", "AGENT", "CALL")
 
 MAX_DETAILED = 20
 """Calls whose effects are looked up."""
-MAX_LINES_EACH = 5
-"""Effects and rules each of a call that is listed beside others."""
+MAX_CALL = 80
+"""Characters of a call in the table."""
+OTHER_LINES = 7
+"""Lines around the only call that waits."""
+ASIDE, AHEAD = 10, 32
+"""Columns before the dangers of one of several calls, and before its call."""
 
 APPROVED_LAPSED = "approved, lapsed"
 
@@ -81,7 +85,7 @@ def _missed_row(entry: HeldCall, now: float) -> tuple[str, ...]:
     waited = printable.duration(entry.expires - entry.created)
     ago = f"{printable.duration(now - entry.expires)} ago"
     what = APPROVED_LAPSED if is_lapsed(entry) else "unanswered"
-    return entry.nonce, what, ago, waited, entry.tool, entry.agent, entry.shown
+    return entry.nonce, what, ago, waited, entry.tool, entry.agent, printable.cut(entry.shown, MAX_CALL)
 
 
 def _options(places: Places) -> str:
@@ -111,25 +115,20 @@ def _lines(calls: list[HeldCall], now: float, everything: bool, options: str) ->
 
 
 def _dangers(waiting: list[HeldCall], now: float) -> list[Line]:
-    """What each of these calls would do and why it is held; less of each if there are several."""
+    """The only call as it is, or the dangers of each of several."""
     shown = waiting[:MAX_DETAILED]
-    most = MAX_LINES_EACH if len(waiting) > 1 else None
+    views = held_calls.looked_at(shown, now)
+    if len(views) == 1:
+        return [Line("info", text) for text in held_calls.lines(views[0], OTHER_LINES)]
     lines: list[str] = []
-    for entry, would in zip(shown, held_calls.would_do_all(shown, now), strict=True):
-        mark = f"{entry.nonce}  " if len(waiting) > 1 else ""
-        rules = held_calls.further_rules(entry) or [entry.reason or entry.code]
-        lines += [f"{mark}would {line}" for line in _first(would or [replies.UNNAMED], most)]
-        lines += [f"{mark}rule  {line}" for line in _first(rules, most)]
+    for entry, view in zip(shown, views, strict=True):
+        lines.append(f"{entry.nonce}  {view.title}: {held_text.first_line(view, tables.width() - AHEAD)}")
+        lines += [f"{' ' * ASIDE}{text}" for text in held_text.dangers(view, tables.width() - MARK - ASIDE)]
     more = [f"{len(waiting) - len(shown)} more calls are waiting; toolguard approve NONCE shows what one would do"]
     return [Line("info", line) for line in [*lines, *(more if len(waiting) > len(shown) else [])]]
-
-
-def _first(lines: list[str], most: int | None) -> list[str]:
-    more = [f"and {len(lines) - most} more"] if most and len(lines) > most else []
-    return [*lines[:most], *more]
 
 
 def _row(entry: HeldCall, now: float) -> tuple[str, ...]:
     state = APPROVED_LAPSED if is_lapsed(entry) else replies.state(entry, now)
     age = printable.duration(now - entry.created)
-    return entry.nonce, state, age, entry.tool, entry.agent, entry.shown
+    return entry.nonce, state, age, entry.tool, entry.agent, printable.cut(entry.shown, MAX_CALL)

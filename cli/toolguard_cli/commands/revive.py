@@ -78,8 +78,10 @@ def _in_fleet(places: Places, nonce: str, reason: str, *, approve: bool) -> Resu
 def _agreed(caller: require_human.Caller, shown: HeldCall, *, yes: bool, as_json: bool) -> bool:
     if yes and not caller.doubt:
         return True
-    details = held_calls.details(shown, time.time())
-    return caller.confirm(details) if caller.doubt else asking.confirm(details, "Revive and approve?", as_json=as_json)
+    call = held_calls.shown(shown, time.time())
+    if caller.doubt:
+        return caller.confirm(call.all)
+    return asking.confirm(call.lines, "Revive and approve?", as_json=as_json, whole=call.whole, needed=call.needed)
 
 
 def _woken(places: Places) -> Line:

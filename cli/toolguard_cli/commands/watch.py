@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from toolguard_cli.approvals import held_calls, watch_screen
-from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction
+from toolguard_cli.approvals.watch_screen import ScreenRow, ScreenView, WatchAction
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import answer_for_session, approve_call, deny_call
@@ -24,6 +24,7 @@ from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.stores.ports import HeldCallStore
@@ -31,6 +32,8 @@ from toolguard_engine.wording import printable
 
 REDRAW_SECONDS = 0.5
 POLL_SECONDS = 0.1
+GIT_SECONDS = 1.0
+"""What the screen waits for git, once for each call."""
 
 app = command_app()
 
@@ -72,6 +75,13 @@ class WatchedCalls:
         self._stamp: tuple[int, int] | None = None
         self._entries: list[HeldCall] = []
         self._rung: set[str] | None = None
+        self._views: dict[str, HeldView] = {}
+
+    def shows(self, entry: HeldCall) -> HeldView:
+        """The call with what was there when it was first on the screen."""
+        if entry.nonce not in self._views:
+            (self._views[entry.nonce],) = held_calls.looked_at([entry], time.time(), GIT_SECONDS)
+        return self._views[entry.nonce]
 
     def refresh(self) -> bool:
         try:
@@ -132,7 +142,7 @@ def live(watched: WatchedCalls, *, bell: bool = True) -> None:
         while True:
             typed = pressed()
             for key in watch_screen.keys(typed):
-                view, act = watch_screen.press(view, key, watched.calls(time.time()))
+                view, act = watch_screen.press(view, key, watched.calls(time.time()), watched.shows)
                 if act and act.verb == "quit":
                     return
                 view = _done(watched, view, act)
@@ -142,8 +152,8 @@ def live(watched: WatchedCalls, *, bell: bool = True) -> None:
                 view = watch_screen.settled(view, calls)
                 if bell and watched.is_fresh(calls):
                     console.bell()
-                picture.update(_rendered(view, calls, now, size), refresh=True)
-                view = watch_screen.shown(view, calls, *size)
+                picture.update(_rendered(watch_screen.screen(view, calls, now, *size, watched.shows)), refresh=True)
+                view = watch_screen.shown(view, calls, *size, watched.shows)
                 drawn = time.monotonic()
 
 
@@ -172,10 +182,9 @@ def _done(watched: WatchedCalls, view: ScreenView, act: WatchAction | None) -> S
         return ScreenView(view.selected, "", f"{error.message}; {error.fix}")
 
 
-def _rendered(view: ScreenView, calls: list[HeldCall], now: float, size: tuple[int, int]) -> Any:
+def _rendered(rows: list[ScreenRow]) -> Any:
     from rich.text import Text  # noqa: PLC0415
 
-    rows = watch_screen.screen(view, calls, now, *size)
     return Text("\n", no_wrap=True, overflow="crop").join(Text(row.text, style=row.style) for row in rows)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.config.settings import Mode
 from toolguard_engine.metrics.result_types import CallRow, CapUse, DecisionRow, Range, Savings, Shape, SpendingForecast
 
@@ -19,8 +20,9 @@ Text = Annotated[str, Meta(max_length=2_000)]
 
 
 class HeldCallView(Shape, frozen=True):
-    """A call that waits for approval, or was approved and has not run. `whole`: `shown` is the complete call; `would`: its
-    effects, with what was there when the call was first listed; `rules`: all rules that matched. `allows`: what a grant for
+    """A call that waits for approval, or was approved and has not run. `whole`: `shown` is the complete call; `view`: what
+    a person sees of it, with what was there when the call was first listed; `would`, `rules`: the same in lines, all effects
+    and all rules that matched. `allows`: what a grant for
     exactly this call covers, empty if there is none; `alike`: what an answer for the rest of the session covers; `why_once`:
     why there is neither."""
 
@@ -37,6 +39,7 @@ class HeldCallView(Shape, frozen=True):
     cwd: str
     created: int
     expires: int
+    view: HeldView
     would: list[str]
     rules: list[str]
     allows: str

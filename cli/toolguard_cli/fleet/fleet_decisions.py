@@ -16,7 +16,7 @@ import msgspec
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.system import ssh_signing
 from toolguard_cli.system.errors import UserError
-from toolguard_engine.approvals import replies, signed_decision
+from toolguard_engine.approvals import held_view, replies, signed_decision
 from toolguard_engine.approvals.ledger import MAX_APPROVED, MIN_PREFIX, HeldCall, RefusedError
 from toolguard_engine.approvals.signed_decision import DECISION_NAMESPACE, Issuer
 from toolguard_engine.wording import printable
@@ -68,26 +68,18 @@ def find(rows: list[FleetCall], prefix: str, gateway: str = "") -> ShownCall:
     return call
 
 
-def details(call: ShownCall) -> list[str]:
+def details(call: ShownCall) -> held_calls.CallToRead:
     """What the person reads before deciding. Nothing of this machine is looked at: the call is of another one."""
     row, entry = call.row, call.entry
     approvals = [decision.approver for decision in row.decisions if decision.verdict == "approved"]
-    dangers = held_calls.dangers(entry)
-    rows = [
-        ("gateway", f"{row.gateway} on {row.host}, team {row.team}"),
-        ("tool", entry.tool),
-        ("agent", entry.agent),
-        ("session", entry.session),
-        *([("asked by", row.requester)] if row.requester else []),
-        ("call", entry.shown),
-        ("folder", entry.cwd or "the agent's own"),
-        ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
-        *(("would", line) for line in dangers.effects),
-        *(("rule", line) for line in dangers.rules),
-        *([("needs", f"{row.need} people; so far: {', '.join(approvals) or 'nobody'}")] if row.need > 1 else []),
+    asked = f", asked by {row.requester}" if row.requester else ""
+    head = [
+        f"{row.nonce} is {row.status}, {printable.duration(max(row.left, 0))} left",
+        printable.plain(f"gateway {row.gateway} on {row.host}, team {row.team}{asked}"),
+        held_calls.where(entry),
+        *([printable.plain(f"needs {row.need} people; so far: {', '.join(approvals) or 'nobody'}")] * (row.need > 1)),
     ]
-    head = f"{row.nonce} is {row.status}, {printable.duration(max(row.left, 0))} left"
-    return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
+    return held_calls.laid_out(head, held_view.view(entry))
 
 
 def public(call: ShownCall) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from toolguard_cli.fleet.page_types import FleetCallView, FleetDecision, SignedCall
+from toolguard_engine.approvals import held_text, held_view
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall
-from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
 MAX_SHOWN = 20_000
@@ -63,6 +64,7 @@ class _Shown(msgspec.Struct, frozen=True):
     cwd: str = ""
     would: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    view: HeldView | None = None
     readable: bool = False
 
 
@@ -105,8 +107,8 @@ def _fields(entry: _Shown, row: CallOfFleet) -> dict[str, Any]:
 
 def is_shown_whole(held: HeldCall) -> bool:
     """Whether a card leaves out nothing that a person has to know about this call."""
-    texts = (held.cwd, held.reason, *call_preview.effects(held.details), *call_preview.rules(held.details))
-    lists = (call_preview.effects(held.details), call_preview.rules(held.details))
+    lists = _listed(held_view.view(held))
+    texts = (held.cwd, held.reason, *lists[0], *lists[1])
     names = (held.tool, held.agent, held.code, held.session, held.requester)
     return (
         held.whole
@@ -132,11 +134,13 @@ def signed_call(held: HeldCall) -> SignedCall:
     shown = _shown(held)
     return SignedCall(
         shown.tool, shown.agent, shown.session, printable.cut(held.requester, MAX_NAME), shown.reason, shown.shown,
-        shown.whole, shown.cwd, list(shown.would), list(shown.rules),
+        shown.whole, shown.cwd, list(shown.would), list(shown.rules), shown.view,
     )  # fmt: skip
 
 
 def _shown(held: HeldCall) -> _Shown:
+    view = held_view.view(held)
+    would, rules = map(_lines, _listed(view))
     return _Shown(
         printable.cut(held.tool, MAX_NAME),
         printable.cut(held.agent, MAX_NAME),
@@ -146,10 +150,16 @@ def _shown(held: HeldCall) -> _Shown:
         held.shown[:MAX_SHOWN],
         held.whole and len(held.shown) <= MAX_SHOWN,
         printable.cut(held.cwd, MAX_TEXT),
-        _lines(call_preview.effects(held.details)),
-        _lines(call_preview.rules(held.details)),
+        would,
+        rules,
+        view=view,
         readable=True,
     )
+
+
+def _listed(view: HeldView) -> tuple[list[str], list[str]]:
+    """What it would do, and what its rules say."""
+    return [*held_text.dangers(view, MAX_TEXT), *view.also], [why for danger in view.dangers for why in danger.why]
 
 
 def _lines(lines: list[str]) -> tuple[str, ...]:

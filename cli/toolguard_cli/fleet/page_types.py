@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from toolguard_cli.dashboard.request_context import Query
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.metrics.result_types import Shape
 
 FleetGatewayId = Annotated[str, Meta(pattern="^gw-[0-9a-f]{16}$")]
@@ -47,7 +48,7 @@ class FleetCallView(Shape, frozen=True):
     """A held call. `readable`: its entry has a known form; `whole`: `shown` is the complete call. `need`: how many
     approvers; `may_approve`: who they may be, `may`: whether this person is one of them; `command`: what signs a yes.
     `rejected`: why its gateway did not count an approval that the database had, as the gateway's audit log says; empty
-    where nothing says so."""
+    where nothing says so. `view`: what a person sees of it, null where `readable` is false."""
 
     gateway: str
     team: str
@@ -78,6 +79,7 @@ class FleetCallView(Shape, frozen=True):
     may: bool
     command: str
     rejected: str = ""
+    view: HeldView | None = None
 
 
 class FleetCalls(Shape, frozen=True):
@@ -266,6 +268,7 @@ class SignedCall(Shape, frozen=True):
     cwd: str
     would: list[str]
     rules: list[str]
+    view: HeldView | None = None
 
 
 class SigningRequest(Shape, frozen=True):

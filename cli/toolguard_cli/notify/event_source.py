@@ -19,7 +19,6 @@ from toolguard_cli.notify.message_text import MessageText
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config import notify_targets
 from toolguard_engine.config.settings import NotifyConfig, NotifyEvent
-from toolguard_engine.server import call_preview
 from toolguard_engine.stores import disk
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.audit_tail import AuditLine, AuditTail, lines_in
@@ -159,13 +158,12 @@ class EventSource:
         return bool(fresh)
 
     def _held(self, entry: HeldCall, now: float) -> Iterator[Notification]:
-        would = held_calls.would_do(entry, now, GIT_SECONDS)
-        rules = call_preview.rules(entry.details)
-        words = message_text.held(entry, would, rules)
+        (view,) = held_calls.looked_at([entry], now, GIT_SECONDS)
+        words = message_text.held(entry, view)
         yield from self._made("held", f"{entry.nonce}-held", words, now, nonce=entry.nonce, until=entry.expires)
         lead = min(self._config.expiring_seconds, (entry.expires - entry.created) / 2)
         reminder = max(now, entry.expires - lead)
-        words = message_text.expiring(entry, would, rules)
+        words = message_text.expiring(entry, view)
         yield from self._made("expiring", f"{entry.nonce}-expiring", words, reminder, nonce=entry.nonce, until=entry.expires)
 
     def _follow_log(self, now: float) -> bool:

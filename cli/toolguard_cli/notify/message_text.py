@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from toolguard_engine.approvals import held_text
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.model import held_details
 from toolguard_engine.stores.audit_log import when
@@ -19,7 +21,7 @@ from toolguard_engine.wording import approval, printable, redact
 MAX_CALL = 700
 MAX_LINE = 200
 MAX_SCANNED = 2 * approval.MAX_CALL
-MAX_EFFECTS, MAX_RULES = held_details.MAX_EFFECTS, held_details.MAX_RULES
+MAX_EFFECTS = MAX_RULES = held_details.MAX_EFFECTS + held_details.MAX_RULES
 MAX_EVENTS = 20
 """In one summary."""
 
@@ -52,32 +54,43 @@ def clean(text: str, limit: int = MAX_LINE) -> str:
     return approval.ends(printable.plain(redact.redact_text(text, scanned=MAX_SCANNED)), limit)
 
 
-def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> MessageText:
-    """A call waits for approval. `would`: its effects."""
-    call = clean(entry.shown, MAX_CALL)
+def held(entry: HeldCall, view: HeldView) -> MessageText:
+    """A call waits for approval."""
     lines = [
         f"Agent {inert(clean(entry.agent) or '-')} is waiting for approval until {_time(entry.expires)}:",
-        inert(call),
-        *(["Not all of the call is shown here."] if not entry.whole or len(entry.shown) > MAX_CALL else []),
-        *_list("It would:", would, MAX_EFFECTS),
-        *_list("Held because of:", rules or [entry.reason], MAX_RULES),
+        *([f"Held: {inert(clean(view.why))}"] if view.why else []),
+        *(f"New: {inert(clean(line))}" for line in view.changes),
+        f"{view.title}:",
+        *(f"- {inert(clean(text))}" for text in held_text.dangers(view, MAX_LINE)),
+        *([f"Also {inert(clean('; '.join(view.also)))}"] if view.also else []),
+        f"Call of {inert(clean(entry.tool))}:",
+        *(f"| {inert(line)}" for line in clean_lines(held_text.code(view), MAX_CALL)),
+        *(["Not all of the call is shown here."] if not view.complete or len(held_text.code(view)) > MAX_CALL else []),
         *([f"Folder: {inert(clean(entry.cwd))}"] if entry.cwd else []),
         f"Approve: toolguard approve {entry.nonce} (in chat: /toolguard approve {entry.nonce})",
         f"Deny: toolguard deny {entry.nonce}",
     ]
-    return MessageText(f"A call is waiting for approval ({entry.nonce})", "\n".join(lines), _call(entry, call, would, rules))
+    return MessageText(f"A call is waiting for approval ({entry.nonce})", "\n".join(lines), _call(entry, view))
 
 
-def expiring(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> MessageText:
+def clean_lines(text: str, limit: int) -> list[str]:
+    """The same as `clean` for code, which keeps its lines."""
+    shown = approval.ends(redact.redact_text(text, scanned=MAX_SCANNED), limit)
+    return [printable.plain(line) for line in shown.split("\n")]
+
+
+def expiring(entry: HeldCall, view: HeldView) -> MessageText:
     """The same call, shortly before it expires."""
-    first = held(entry, would, rules)
+    first = held(entry, view)
     agent = inert(clean(entry.agent) or "-")
     head = f"Agent {agent} is still waiting; the call expires unanswered at {_time(entry.expires)}:"
     text = "\n".join([head, *first.text.split("\n")[1:]])
     return MessageText(f"A call is still waiting for approval ({entry.nonce})", text, first.data)
 
 
-def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]) -> dict[str, Any]:
+def _call(entry: HeldCall, view: HeldView) -> dict[str, Any]:
+    effects = [*held_text.dangers(view, MAX_LINE), *view.also]
+    rules = [why for danger in view.dangers for why in danger.why] or [entry.reason]
     return {
         "nonce": entry.nonce,
         "tool": clean(entry.tool),
@@ -85,10 +98,11 @@ def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]
         "session": clean(entry.session),
         "code": entry.code,
         "reason": clean(entry.reason),
-        "call": call,
+        "call": clean(entry.shown, MAX_CALL),
         "whole": entry.whole and len(entry.shown) <= MAX_CALL,
         "folder": clean(entry.cwd),
-        "effects": [clean(effect) for effect in would[:MAX_EFFECTS]],
+        "dangers": view.title,
+        "effects": [clean(effect) for effect in effects[:MAX_EFFECTS]],
         "rules": [clean(rule) for rule in rules[:MAX_RULES]],
         "expires": when(entry.expires),
         "approve": f"toolguard approve {entry.nonce}",
@@ -212,12 +226,6 @@ def message(batch: Sequence[Notification], gateway: str, link: str | None = None
         text, facts = f"{text}\nAnswer here (works once): {link}", {**facts, "link": link}
     name = re.sub(r"[^A-Za-z0-9 ._-]", "?", gateway)[:60]
     return f"toolguard{f' on {name}' if name else ''}: {title}", text, {"v": 1, "gateway": name, **facts, "text": text}
-
-
-def _list(head: str, lines: Sequence[str], most: int) -> list[str]:
-    rows = [f"- {inert(clean(line))}" for line in lines[:most] if line]
-    more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
-    return [head, *rows, *more] if rows else []
 
 
 def _time(at: float, *, day: bool = False) -> str:

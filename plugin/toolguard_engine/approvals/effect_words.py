@@ -102,6 +102,7 @@ NOTES: Mapping[str, str] = {
     "private": "in a private network",
     "reveals": "shows secrets",
     "service-data": "",
+    "recursive": "with everything in it",
     "setuid": "runs with its owner's rights",
     "socket": "",
     "statement": "",
@@ -130,3 +131,15 @@ def text(kind: str, target: str, flags: Iterable[str]) -> str:
     notes = [note for flag in flags if (note := NOTES.get(flag, flag.replace("-", " ")))]
     beside = f" ({', '.join(dict.fromkeys(notes))})" if notes else ""
     return f"{verb} {target}".rstrip(" :" if not target else " ") + beside
+
+
+def does(kind: str, target: str, flags: Iterable[str]) -> str:
+    """The same behind "it": `deletes ~/photos (with everything in it)`."""
+    verb, space, rest = text(kind, target, flags).partition(" ")
+    return f"{_third_person(verb)}{space}{rest}"
+
+
+def _third_person(verb: str) -> str:
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else f"{verb}s"

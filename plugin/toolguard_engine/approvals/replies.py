@@ -39,9 +39,6 @@ WIDTH = 120
 LOOK = "toolguard pending (in chat: /toolguard pending) lists the waiting calls"
 AGAIN = "if it is still needed, tell the agent to try again: the call gets a new nonce"
 
-UNNAMED = "do something that the guard cannot name: read the call itself"
-"""Instead of effects, where none is known."""
-
 GO_ON = "tell the agent to continue if it does not do so on its own"
 NOT_LAPSED = "held calls that waited for it could not be closed; toolguard doctor shows why"
 
@@ -306,7 +303,12 @@ def pending_line(entry: HeldCall, now: float, width: int = WIDTH) -> str:
 
 
 def _line(entry: HeldCall, now: float) -> str:
-    return f"{entry.nonce}  {_name(entry)}  {state(entry, now)}  {cut(entry.agent, 30) or '-'}  {plain(entry.shown)}"
+    return f"{brief(entry, now)}  {plain(entry.shown)}"
+
+
+def brief(entry: HeldCall, now: float) -> str:
+    """Which call it is, how it stands and whose it is."""
+    return f"{entry.nonce}  {_name(entry)}  {state(entry, now)}  {cut(entry.agent, 30) or '-'}"
 
 
 def state(entry: HeldCall, now: float) -> str:

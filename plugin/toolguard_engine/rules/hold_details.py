@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect
@@ -25,13 +25,10 @@ def collect(judgement: Judgement, reading: CallReading, waits: Mapping[str, int]
     strength = {match.target: _strength(match) for match in reversed(judgement.matches)}
     strongest = sorted(distinct.values(), key=lambda effect: -strength.get(effect.target, 0))  # they are what is cut last
     effects = list(dict.fromkeys(_effect(other_effect, where) for other_effect in strongest))
-    by_rule = {match.rule: match for match in reversed(judgement.matches)}
+    matches = _distinct(judgement.matches, {effect.target for effect in distinct.values()})
     rules = [
         *(HeldRule(rule.id, _text(rule.reason), severity=rule.severity) for rule in judgement.severe),
-        *(
-            HeldRule(match.rule, _text(match.reason), _strength(match), target=_text(match.target))
-            for match in reversed(by_rule.values())
-        ),
+        *(HeldRule(match.rule, _text(match.reason), _strength(match), target=_text(match.target)) for match in matches),
     ]
     more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES) + judgement.partial
     wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
@@ -39,6 +36,17 @@ def collect(judgement: Judgement, reading: CallReading, waits: Mapping[str, int]
     return HeldDetails(
         tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes, alike.collect(judgement, reading)
     )
+
+
+def _distinct(matches: Sequence[Match], targets: set[str]) -> list[Match]:
+    """One match of each rule, and all about what is no effect; the first about each target before others about the same, so
+    that what there is no room for is a further reason and not a further danger."""
+    by_rule = {(match.rule, "" if match.target in targets else match.target): match for match in reversed(matches)}
+    first: dict[str, Match] = {}
+    ordered = list(reversed(by_rule.values()))
+    for match in ordered:
+        first.setdefault(match.target, match)
+    return sorted(ordered, key=lambda match: first[match.target] is not match)
 
 
 def _strength(match: Match) -> int:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from toolguard_engine.approvals import effect_words
+from toolguard_engine.approvals import held_view
+from toolguard_engine.approvals.held_view import HeldView
+from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.model.held_details import MAX_TARGET, HeldDetails, HeldEffect
 from toolguard_engine.wording import printable
@@ -24,40 +26,30 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _UNIT = 1_000
 
 Facts = Callable[[HeldEffect], str]
+FactsOfRules = Callable[[HeldCall], Mapping[str, str]]
 
 
-def lines(details: HeldDetails | None, now: float, more: Facts | None = None) -> list[str]:
-    """One line for each effect. `now`: seconds since 1970; `more`: what else is known of an effect, empty for nothing."""
-    return lines_of([details], now, more)[0]
-
-
-def lines_of(calls: Iterable[HeldDetails | None], now: float, more: Facts | None = None) -> list[list[str]]:
-    """The same for several calls, within the bounds for one."""
+def views(
+    entries: Iterable[HeldCall], now: float, more: Facts | None = None, of_rules: FactsOfRules | None = None
+) -> list[HeldView]:
+    """The calls as a person sees them, with what is there now, within the bounds for one. `now`: seconds since 1970; `more`:
+    what else is known of an effect, empty for nothing; `of_rules`: of what rules are about, by their ids."""
     look = _Look(now)
-    return [_lines(details, look, more) if details else [] for details in calls]
+    return [
+        held_view.view(entry, held_view.Facts(tuple(_facts(entry.details, look, more)), of_rules(entry) if of_rules else {}))
+        for entry in entries
+    ]
 
 
-def _lines(details: HeldDetails, look: _Look, more: Facts | None) -> list[str]:
-    rows = [_line(effect, look.describe(effect), more(effect) if more else "") for effect in details.effects]
-    return [*rows, *([f"and {details.more} more"] if details.more else [])]
+def facts(details: HeldDetails | None, now: float, more: Facts | None = None) -> list[str]:
+    """What is there now, for each effect; empty where nothing is known."""
+    return _facts(details, _Look(now), more)
 
 
-def rules(details: HeldDetails | None) -> list[str]:
-    """One line for each rule, those with a severity first, then the strongest."""
-    ordered = sorted(details.rules, key=lambda rule: (not rule.severity, -rule.strength)) if details else []
-    return [printable.plain(f"{rule.rule}{f' ({rule.severity})' * bool(rule.severity)}: {rule.reason}") for rule in ordered]
-
-
-def effects(details: HeldDetails | None) -> list[str]:
-    """Returns the same as `lines`, without a look at the disk."""
-    rows = [_line(effect) for effect in details.effects] if details else []
-    return [*rows, *([f"and {details.more} more"] if details and details.more else [])]
-
-
-def _line(effect: HeldEffect, *facts: str) -> str:
-    known = "; ".join(filter(None, facts))
-    words = effect_words.text(effect.kind, effect.target, effect.flags)
-    return printable.plain(f"{words}{f': {known}' if known else ''}")
+def _facts(details: HeldDetails | None, look: _Look, more: Facts | None) -> list[str]:
+    effects = details.effects if details else ()
+    known = [(look.describe(effect), more(effect) if more else "") for effect in effects]
+    return [printable.plain("; ".join(filter(None, texts))) for texts in known]
 
 
 class _Look:

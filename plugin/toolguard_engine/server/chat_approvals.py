@@ -48,7 +48,7 @@ class ChatApprovals:
         return ChatAnswer(counts=False, text=self._shown(to, entry, now, also), ok=True)
 
     def _shown(self, to: Showing, entry: HeldCall, now: float, also: str) -> str:
-        view = chat_view.view(entry, call_preview.lines(entry.details, now), call_preview.rules(entry.details), now)
+        view = chat_view.view(entry, call_preview.views([entry], now)[0], now)
         lines = chat_view.literal([*view.lines, *([f"also   {also}"] if also else [])])
         if not view.enough:
             return "\n".join([*lines, replies.too_long_for_chat(entry)])
@@ -63,10 +63,9 @@ class ChatApprovals:
         What a program may have asked to see is not shown to a person: see `approvals.chat_senders`.
         """
         calls = replies.waiting(entries, now)[:MAX_IN_FULL]
-        would = call_preview.lines_of([held.details for held in calls], now)
-        asked = [(held, effects, call_preview.rules(held.details)) for held, effects in zip(calls, would, strict=True)]
+        asked = list(zip(calls, call_preview.views(calls, now), strict=True))
         lines: list[str] = []
-        for (entry, _, _), view in zip(asked, chat_view.several(asked, now), strict=True):
+        for (entry, _), view in zip(asked, chat_view.several(asked, now), strict=True):
             lines += view.lines
             if view.whole and chat_senders.in_doubt(message.peers, entry.created, message.carriers) is None:
                 self._codes.was_shown(message.chat, entry)

@@ -16,9 +16,10 @@ from msgspec import Struct, structs
 
 from toolguard_engine.approvals import (
     call_meaning,
-    chat_view,
     exact_grant,
     granted_meaning,
+    held_text,
+    held_view,
     repeatable_calls,
     replies,
     session_grant,
@@ -63,7 +64,7 @@ LOCAL_NONCE = 8
 LATER = "The next such call is held again; allow it then, or run `toolguard doctor` in a terminal."
 MAX_TITLE, MAX_DESCRIPTION = 80, 512
 """What the gateway's own prompt takes."""
-MAX_PROMPT_REASON, MAX_PROMPT_REASONS, MIN_PROMPT_CALL = 120, 250, 200
+MAX_PROMPT_REASON, MIN_PROMPT_CALL = 120, 160
 
 
 Look = Callable[[], Meaning | None]
@@ -422,21 +423,31 @@ def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
 
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
     """The same call for the gateway's own prompt, within what that can show, for as long as it waits."""
-    reasons = _clipped(_reasons(entry), MAX_DESCRIPTION - 32 - MIN_PROMPT_CALL)
-    call = _for_prompt(entry, MAX_DESCRIPTION - 1 - _units(reasons))
+    room = MAX_DESCRIPTION - 32 - MIN_PROMPT_CALL
+    dangers = _clipped(_dangers(entry, room), room)
+    call = _for_prompt(entry, MAX_DESCRIPTION - 2 - _units(dangers))
     return messages.Prompt(
         nonce=entry.nonce,
         title=_clipped(cut(f"{entry.tool} is waiting for your approval", MAX_TITLE - 20), MAX_TITLE),
-        description=f"{reasons} {call}",
+        description=f"{dangers}. {call}",
         timeout_ms=max(1_000, int((entry.expires - now) * 1000)),
     )
+
+
+def _dangers(entry: HeldCall, room: int) -> str:
+    """Why it is held where that is more than a rule says, and all that it would do, in about so many characters."""
+    view = held_view.view(entry)
+    why = cut(view.why.removesuffix(f" ({entry.code})"), MAX_PROMPT_REASON).rstrip(".") if view.why else ""
+    if why and view.dangers[0].text == held_view.UNNAMED:
+        return why
+    return f"{why}. {held_text.in_short(view, room - len(why))}" if why else held_text.in_short(view, room)
 
 
 def _for_prompt(entry: HeldCall, most: int) -> str:
     """The call in so many units: whole, or folded around its dangers, or its two ends."""
     if _units(entry.shown) <= most:
         return entry.shown
-    around = folded(entry.shown, chat_view.dangers_of(entry), most, NARROW)
+    around = folded(entry.shown, held_view.dangers_of(entry), most, NARROW)
     if around and _units(around) <= most:
         return around
     room = most
@@ -452,19 +463,6 @@ def _units(text: str) -> int:
 
 def _clipped(text: str, units: int) -> str:
     return text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "ignore")
-
-
-def _reasons(entry: HeldCall) -> str:
-    """Why it was held, and what else its rules say; how many of them there was no room for."""
-    rules = sorted(entry.details.rules, key=lambda rule: -rule.strength) if entry.details else []
-    others = [text for text in dict.fromkeys(rule.reason for rule in rules) if text not in entry.reason]
-    shown = [cut(entry.reason, MAX_PROMPT_REASON)]
-    for text in others:
-        if sum(map(len, shown)) + len(text) > MAX_PROMPT_REASONS:
-            break
-        shown.append(text)
-    left = len(others) + 1 - len(shown)
-    return " ".join([*shown, *([f"And {left} more; see toolguard pending."] if left else [])])
 
 
 def _request(verdict: Verdict, call: Call, config: Config, now: float, gateway: str, meaning: Meaning | None) -> HeldCall:

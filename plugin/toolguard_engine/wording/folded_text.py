@@ -29,15 +29,15 @@ def folded(text: str, parts: Iterable[Sequence[str]], room: int, margins: Margin
     if that is longer, if there are no parts, or if one is not found: then what is left out is not known to be harmless."""
     spans: list[tuple[int, int]] = []
     for spellings in parts:
-        places = next(filter(None, (_places(text, spelling) for spelling in spellings)), [])
-        if not 0 < len(places) <= MAX_PARTS:
+        spots = next(filter(None, (places(text, spelling) for spelling in spellings)), [])
+        if not 0 < len(spots) <= MAX_PARTS:
             return None
-        spans += [(max(0, start - margins.before), min(len(text), end + margins.behind)) for start, end in places]
+        spans += [(max(0, start - margins.before), min(len(text), end + margins.behind)) for start, end in spots]
     shown = _joined(text, [(0, margins.head), (len(text) - margins.tail, len(text)), *spans])
     return shown if spans and len(shown) <= room else None
 
 
-def _places(text: str, part: str) -> list[tuple[int, int]]:
+def places(text: str, part: str) -> list[tuple[int, int]]:
     """Where this part stands as a word, or else within one; a call is written as JSON in which all can be seen."""
     as_json = json.dumps(part, ensure_ascii=False)[1:-1]
     for spelled in dict.fromkeys(map(visible, (part, as_json, part.rstrip("/").rpartition("/")[2]))):

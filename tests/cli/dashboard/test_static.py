@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import msgspec
 import pytest
 
 from toolguard_cli import dashboard
 from toolguard_cli.dashboard.routes import ENDPOINTS
-from toolguard_engine.metrics.result_types import Shape
 
 STATIC = Path(dashboard.__file__).parent / "static"
 VENDOR = STATIC / "vendor"
@@ -91,7 +91,7 @@ def _server_shapes() -> dict[str, set[str]]:
     todo: list[Any] = [each.answers for each in ENDPOINTS if each.method == "GET" and each.path not in UNREAD]
     while todo:
         shape = todo.pop()
-        if isinstance(shape, type) and issubclass(shape, Shape):
+        if isinstance(shape, type) and issubclass(shape, msgspec.Struct):
             found[shape.__name__] = set(shape.__struct_encode_fields__)
             todo += get_type_hints(shape).values()
         else:

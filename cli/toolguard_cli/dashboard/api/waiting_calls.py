@@ -15,10 +15,9 @@ from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
-from toolguard_engine.approvals import replies, session_grant
+from toolguard_engine.approvals import held_text, replies, session_grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.repeatable_calls import narrow_grant
-from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
 UNSIGNED = "held calls are not signed by toolguard and are left out; run toolguard doctor"
@@ -70,9 +69,11 @@ def _preview(entry: HeldCall) -> dict[str, Any]:
     known = _previews.get(entry.nonce)
     if known is None:
         exact, alike = narrow_grant(entry), session_grant.offer(entry)
+        (shown,) = held_calls.looked_at([entry], time.time())
         known = {
-            "would": [*(f"new: {line}" for line in entry.changes), *held_calls.would_do(entry, time.time())],
-            "rules": call_preview.rules(entry.details),
+            "view": shown,
+            "would": [*(f"new: {line}" for line in shown.changes), *held_text.dangers(shown, MAX_LINE), *shown.also],
+            "rules": [why for danger in shown.dangers for why in danger.why],
             "allows": exact.scope,
             "alike": f"{alike.scope}, {session_grant.IN_WORDS}" if alike.grant else "",
             "why_once": "" if alike.grant else exact.why_not,
@@ -84,4 +85,5 @@ def _preview(entry: HeldCall) -> dict[str, Any]:
 
 
 MAX_PREVIEWS = 200
+MAX_LINE = 1_000
 _previews: dict[str, dict[str, Any]] = {}

@@ -3,11 +3,12 @@
 
 import { ApiError, post } from "./api.js";
 import { badge } from "./parts.js";
-import { button, coded, el, fill, quoted, set, visible } from "./dom.js";
+import { button, coded, el, fill, quoted, set } from "./dom.js";
 import * as format from "./format.js";
 import { steady } from "./steady.js";
 import { twice } from "./twice.js";
-import { fact, points } from "./waiting.js";
+import { heldCall } from "./heldview.js";
+import { fact } from "./waiting.js";
 
 /** @typedef {{ now: number, expires: number, page: string, call: import("./shapes.js").HeldCallView }} LinkedCall */
 
@@ -99,11 +100,8 @@ function card(call, left, choices) {
       el("h2", { id: "held" }, el("b", null, quoted(call.tool)), " is waiting for your answer ", el("code", null, call.nonce)),
       el("span", { class: "clock" }, left),
     ),
-    el("p", { class: "reason" }, quoted(call.reason, "No reason given.")),
-    el("pre", { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": "The call" }, el("bdi", null, visible(call.shown))),
+    heldCall(call.view, call.nonce),
     call.whole ? null : el("p", { class: "notice" }, badge("incomplete", "amber"), ` ${INCOMPLETE}`),
-    points("It would", call.would),
-    points("Rules", call.rules),
     el(
       "dl",
       { class: "facts" },

@@ -8,7 +8,6 @@ import * as format from "./format.js";
 
 const KEPT = "toolguard.notify";
 const SHOWN = 3; // notifications at once; beyond that a single one
-const EFFECTS = 3;
 const INSECURE =
   "This browser shows notifications only for pages served over https or from this machine (localhost, 127.0.0.1). Open the page " +
   "through an HTTPS proxy or an SSH tunnel, or use `toolguard notify`.";
@@ -56,11 +55,10 @@ export function bell(button) {
 }
 
 /** @param {HeldCallView} held @returns {[string, string, string]} title, text, and what is the same for all pages */
-export function described({ tool, nonce, agent, gateway, reason, would }) {
-  const effects = would.slice(0, EFFECTS).map((one) => `• ${visible(one)}`);
-  const more = would.length > EFFECTS ? [`and ${format.count(would.length - EFFECTS)} more`] : [];
+export function described({ tool, nonce, agent, gateway, view }) {
+  const dangers = view.dangers.map(({ text }) => `• ${visible(text)}`);
   const who = [agent, gateway].filter(Boolean).map(visible).join(" on ");
-  return [`A call is waiting: ${visible(tool)} (${nonce})`, [visible(reason), ...effects, ...more, who].filter(Boolean).join("\n"), `${gateway} ${nonce}`];
+  return [`A call is waiting: ${visible(tool)} (${nonce})`, [visible(view.why), view.title, ...dangers, who].filter(Boolean).join("\n"), `${gateway} ${nonce}`];
 }
 
 /** @param {string} title @param {string} body @param {string} tag */

@@ -18,7 +18,11 @@
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
 /** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[], days: Totals, daysStart: number }} GatewayTotals */
-/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, would: string[], rules: string[], allows: string, alike: string, whyOnce: string }} HeldCallView */
+/** @typedef {{ text: string, brief: string, now: string, why: string[] }} Danger */
+/** @typedef {{ number: number, text: string, danger: boolean }} CodeRow */
+/** @typedef {{ name: string, rows: CodeRow[], hidden: number, whole: string }} CodeBlock */
+/** @typedef {{ title: string, dangers: Danger[], also: string[], changes: string[], why: string, fields: string[], blocks: CodeBlock[], notes: string[], complete: boolean, read: boolean, enough: boolean }} HeldView */
+/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, view: HeldView, would: string[], rules: string[], allows: string, alike: string, whyOnce: string }} HeldCallView */
 /** @typedef {{ now: number, pending: HeldCallView[], problems: string[], unread: string[] }} Pending */
 /** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, created: number, decided: number, by: string, where: string, why: string }} SettledCall */
 /** @typedef {{ now: number, settled: SettledCall[], missed: number, problems: string[] }} SettledCalls */

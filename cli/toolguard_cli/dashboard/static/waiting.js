@@ -4,6 +4,7 @@ import { ask } from "./dialogs.js";
 import { badge, bar } from "./parts.js";
 import { el, fill, quoted, set, visible } from "./dom.js";
 import * as format from "./format.js";
+import { heldCall } from "./heldview.js";
 import { at } from "./kinds.js";
 import { steady } from "./steady.js";
 import { twice } from "./twice.js";
@@ -73,18 +74,7 @@ export function waitingCard(app, first) {
     "article",
     { class: "card held", "data-nonce": nonce, "aria-labelledby": `held-${nonce}`, tabindex: -1 },
     el("header", { class: "row" }, heading, el("span", { class: "clock" }, left, rest)),
-    el(
-      "p",
-      { class: "reason" },
-      quoted(first.reason, "No reason given."),
-      " ",
-      first.code && el("code", null, quoted(first.code)),
-    ),
-    el(
-      "pre",
-      { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": `The call ${nonce}` },
-      el("bdi", null, visible(first.shown)),
-    ),
+    heldCall(first.view, nonce),
     first.whole
       ? null
       : el(
@@ -93,8 +83,6 @@ export function waitingCard(app, first) {
           badge("incomplete", "amber"),
           " Parts of this call cannot be shown here. Check the whole call in the agent's session before you approve it.",
         ),
-    points("It would", first.would),
-    points("Rules", first.rules.length > 1 ? first.rules : []),
     el(
       "dl",
       { class: "facts" },
@@ -262,7 +250,3 @@ export function waitingCard(app, first) {
 
 /** @param {string} label @param {string} text @param {string} [none] */
 export const fact = (label, text, none) => el("div", null, el("dt", null, label), el("dd", null, quoted(text, none)));
-
-/** @param {string} label @param {string[]} texts */
-export const points = (label, texts) =>
-  texts.length ? el("div", { class: "points" }, el("p", null, label), el("ul", null, ...texts.map((text) => el("li", null, quoted(text))))) : null;

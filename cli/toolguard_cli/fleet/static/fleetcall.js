@@ -5,7 +5,8 @@ import { badge, command, when } from "./parts.js";
 import { button, el, fill, quoted, visible } from "./dom.js";
 import { outcome, sign } from "./fleetsigning.js";
 import * as format from "./format.js";
-import { fact, points } from "./waiting.js";
+import { heldCall } from "./heldview.js";
+import { fact } from "./waiting.js";
 
 /** @typedef {import("./fleetapp.js").FleetApp} FleetApp */
 /** @typedef {import("./fleetshapes.js").FleetCallView} FleetCallView */
@@ -41,11 +42,8 @@ export function fleetCard(app, first) {
       el("h3", { id: `held-${nonce}` }, el("b", null, quoted(first.tool, "a call that cannot be read")), " ", el("code", null, nonce)),
       el("span", { class: "clock" }, left),
     ),
-    el("p", { class: "reason" }, quoted(first.reason, "No reason given."), " ", first.code && el("code", null, quoted(first.code))),
     callText(first),
     unreadable(first),
-    points("It would", first.would),
-    points("Rules", first.rules),
     el(
       "dl",
       { class: "facts" },
@@ -139,6 +137,10 @@ export function ending(call) {
 
 /** @param {FleetCallView} call */
 export const callText = (call) =>
+  call.view ? heldCall(call.view, call.nonce) : raw(call);
+
+/** An entry that cannot be read, as it came. @param {FleetCallView} call */
+const raw = (call) =>
   el(
     "pre",
     { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": `The call ${call.nonce}` },

@@ -7,11 +7,11 @@
  *   session: string, requester: string, code: string, reason: string, shown: string, whole: boolean, readable: boolean,
  *   cwd: string, would: string[], rules: string[], created: number, expires: number, decided: number, by: string,
  *   why: string, need: number, needTeams: string[], decisions: FleetDecision[], mayApprove: string[], may: boolean,
- *   command: string, rejected: string }} FleetCallView
+ *   command: string, rejected: string, view: import("./shapes.js").HeldView | null }} FleetCallView
  * @typedef {{ now: number, all: number, calls: FleetCallView[] }} FleetCalls
  * @typedef {{ id: string, host: string, name: string, created: number, line: string }} PasskeyView
  * @typedef {{ tool: string, agent: string, session: string, requester: string, reason: string, shown: string,
- *   whole: boolean, cwd: string, would: string[], rules: string[] }} SignedCall
+ *   whole: boolean, cwd: string, would: string[], rules: string[], view: import("./shapes.js").HeldView | null }} SignedCall
  * @typedef {{ call: SignedCall, body: string, challenge: string, host: string, passkeys: string[], digest: string,
  *   need: number, until: number }} SigningRequest
  * @typedef {{ team: string, kill: boolean, killWhy: string, killBy: string, killAt: number, policyVersion: number,

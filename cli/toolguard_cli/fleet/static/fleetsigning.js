@@ -5,7 +5,7 @@ import { ask, say } from "./dialogs.js";
 import { el, quoted } from "./dom.js";
 import { get, post } from "./fleetapi.js";
 import { moment } from "./format.js";
-import { fact, points } from "./waiting.js";
+import { fact } from "./waiting.js";
 
 /** @typedef {import("./fleetapp.js").FleetApp} FleetApp */
 /** @typedef {import("./fleetshapes.js").FleetCallView} FleetCallView */
@@ -47,10 +47,7 @@ export async function sign(app, held, callText) {
 const question = (held, { need, until, digest }, call) => ({
   title: `Approve ${held.nonce} once?`,
   body: [
-    el("p", null, quoted(held.reason, "No reason given.")),
     call,
-    points("It would", held.would),
-    points("Rules", held.rules),
     el(
       "dl",
       { class: "facts" },
