@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
+from pathlib import Path
 
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.commands import code_commands, code_sources, handed_code, watchers
@@ -62,6 +63,14 @@ def test_each_language_is_read_or_searched() -> None:
     assert all(LANGUAGES[name].calls for name in searched)
     folder = "toolguard_engine.effects.languages"
     assert all(find_spec(f"{folder}.{name}.{name}_language") for name in code_sources.READERS)
+
+
+def test_the_page_on_judging_names_all_languages() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "judging.md").read_text("utf-8")
+    read, _, searched = page.partition("Code is read as code: ")[2].partition("with parsers")
+    names = {True: set(re.findall(r"\w+", read.lower())), False: set(re.findall(r"\w+", searched.lower()))}
+    readable = code_sources.READERS.keys()
+    assert [name for name in LANGUAGES if name not in names[name in readable]] == []
 
 
 def test_no_interpreter_stands_with_two_languages() -> None:

@@ -1,0 +1,110 @@
+"""The same harm in each language, in every shape and by every way in which code is run: none is judged less strictly.
+
+A new language needs no row here: its example is the one of `test_languages`, and its signs are the facts of the language.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from test_languages import EXAMPLES, PLACE
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.languages.language_catalogue import BY_ENDING, LANGUAGES
+from toolguard_engine.effects.languages.script_code import READERS
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+
+GUARD = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ()), packs.load())
+READ = (*READERS, "python")
+SPECIAL = {
+    "powershell": 'Remove-Item -Recurse ("/home/u/docu" + "ments")',
+    "python": 'import os; os.system("r" + "m -rf PLACE")',
+}
+
+
+def _code(language: str) -> str:
+    """The example, with a text that is put together."""
+    way = LANGUAGES[language].reading
+    sign = min(way.syntax.concat, default="") if way is not None else "+"
+    return SPECIAL.get(language, EXAMPLES[language].replace('"rm ', f'"r" {sign} "m ')).replace("PLACE", PLACE)
+
+
+def _comment(language: str) -> str:
+    way = LANGUAGES[language].reading
+    begins = way.syntax.comment if way is not None else "#[^\n]*"
+    return next(sign for sign in ("#", "//", "--") if re.fullmatch(begins, f"{sign} x"))
+
+
+def _shapes(language: str) -> dict[str, str]:
+    code, comment = _code(language), _comment(language)
+    return {
+        "plain": code,
+        "over lines": code.replace('("', '(\n  "').replace('")', '"\n)'),
+        "behind a comment": f"{comment} it's \" ( {{\n{code}",
+        "before a comment": f"{code} {comment} it's \" (",
+        "behind empty lines": f"\n\n{code}\n\n",
+    }
+
+
+def _ways(language: str, code: str) -> dict[str, str]:
+    """The commands that run this code."""
+    known = LANGUAGES[language]
+    program, ending = known.runs or known.programs.split()[0], (known.files.split() or [""])[0]
+    document = f"<<'END'\n{code}\nEND\n"
+    ways = {
+        "a file that is made": f"cat > x{ending} {document}{program}{' -f' if language == 'awk' else ''} x{ending}",
+        "a script that is made": f"cat > x <<'END'\n#!/usr/bin/env {program}\n{code}\nEND\nchmod +x x && ./x",
+        "its input": f"{program} - {document}",
+        "a pipe": f"printf %s {shlex.quote(code)} | {program}",
+    }
+    if language == "awk":  # its operand is the code, and its input is data
+        return {"a file that is made": ways["a file that is made"], "an operand": f"awk {shlex.quote(code)}"}
+    if known.command:
+        ways |= {
+            "an option": f"{known.command} {shlex.quote(code)}",
+            "another program": f"sudo env A=1 {known.command} {shlex.quote(code)}",
+        }
+    return ways
+
+
+@pytest.mark.parametrize("language", READ)
+def test_each_shape_is_held_by_each_way(language: str) -> None:
+    allowed = set[tuple[str, str]]()
+    for shape, code in _shapes(language).items():
+        for way, command in _ways(language, code).items():
+            if GUARD.judge(Call("exec", {"command": command}, cwd="/home/u/work")).decision == "allow":
+                allowed.add((shape, way))
+    assert allowed == set()
+
+
+@pytest.mark.parametrize("language", [name for name in READ if LANGUAGES[name].tool_words])
+def test_code_that_a_tool_is_given_is_held(language: str) -> None:
+    for word in LANGUAGES[language].tool_words.split():
+        call = Call("run_code", {"code": _code(language), "language": word}, cwd="/home/u/work")
+        assert GUARD.judge(call).decision != "allow", word
+        assert GUARD.judge(Call("run_code", {"code": "1", "language": word}, cwd="/home/u/work")).decision == "allow"
+
+
+NOT_FOLLOWED = ("powershell", "a script that is made")
+"""The operand of `pwsh` counts as code, so a script that names it in its first line seems to run itself."""
+
+
+@pytest.mark.parametrize("language", READ)
+def test_code_that_does_nothing_is_not_held(language: str) -> None:
+    """So that what is held above is held for what it does."""
+    code = {"awk": "BEGIN { 1 }", "powershell": "$x = 1"}.get(language, "1")
+    for way, command in _ways(language, code).items():
+        if way != "another program" and (language, way) != NOT_FOLLOWED:
+            assert GUARD.judge(Call("exec", {"command": command}, cwd="/home/u/work")).decision == "allow", command
+
+
+def test_each_language_that_is_read_is_found_by_its_files_or_options() -> None:
+    """One without a program that runs it, or without a way to name its code, would be read by nobody."""
+    for language in READ:
+        known = LANGUAGES[language]
+        assert known.runs or known.command
+        assert all(BY_ENDING[ending] is known for ending in known.files.split())
