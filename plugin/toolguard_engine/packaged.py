@@ -22,6 +22,7 @@ _SOURCES = (
     "levels.toml",
     "prices.toml",
     "rubric.toml",
+    "rules/publishing.toml",
     "rules/unknown.toml",
     "services.toml",
     "tool_hints.toml",

@@ -54,6 +54,7 @@ from toolguard_engine.effects.programs import (
     Act,
     archives,
     audiences,
+    deployments,
     effect_on,
     file_programs,
     file_readers,
@@ -65,6 +66,7 @@ from toolguard_engine.effects.programs import (
     printed_names,
     quoted_paths,
     rebuilt_text,
+    repeated_changes,
     secrets_read,
     sql,
     system_programs,
@@ -145,6 +147,8 @@ def effects(  # noqa: PLR0912 - a case for each combination
                 found += _of_unknown(seen.runs, at, where)
         if len(program.argv) > audiences.LEAST and audiences.may_expose(program):
             found += audiences.effects(program)
+        if len(program.argv) > 1:
+            found += deployments.effects(program)
         if name in _SEARCHERS:
             searches[(*program.via, name)] = program
         acts = _acts(name) if name not in PROGRAMS else PROGRAMS[name]
@@ -170,6 +174,8 @@ def effects(  # noqa: PLR0912 - a case for each combination
             found = _with_address(found)
         if len(seen.runs) > 1 and any(rebuilt_text.possible(effect) for effect in found):
             found = list(rebuilt_text.marked(seen, found))
+    if any(program.name in repeated_changes.PROGRAMS for program in seen.runs):
+        found += repeated_changes.effects(seen)
     if seen.unread:
         found += [Effect("run-unread", file.file, "", _NO_FLAGS) for file in seen.unread if file.made]
     if seen.scripts is not None:

@@ -25,6 +25,7 @@ MOST = 3
 
 _DEEP = 12
 _GLOB = frozenset("*?[{")
+_MANY = frozenset("*?[")
 _CONDITIONS = frozenset({"while", "until", "if"})
 _RUN = _CONDITIONS | {"{"}
 """Groups whose first part always runs."""
@@ -33,6 +34,13 @@ _RUN = _CONDITIONS | {"{"}
 def are_all(group: Group) -> bool:
     """Whether a loop over words that are written out was walked with each of them: there is no further round."""
     return group.kind == "for" and all(isinstance(word, str) and _GLOB.isdisjoint(word) for word in group.words or ["*"])
+
+
+def are_counted(group: Group) -> bool:
+    """Whether the words say how many rounds a loop has."""
+    return group.kind in ("for", "select") and all(
+        isinstance(word, str) and _MANY.isdisjoint(word) for word in group.words or ["*"]
+    )
 
 
 def changed(before: Mapping[str, Value], state: ShellState) -> set[str]:

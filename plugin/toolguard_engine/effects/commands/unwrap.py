@@ -55,6 +55,7 @@ def read(
         (*walk.written.replaced, *walk.written.texts.items()) if walk.written.texts else (),
         None if running is None else running.scripts(walk.written.opaque),
         (_FIRST if walk.loose == _FIRST else frozenset(walk.loose)) if walk.loose else _NONE,
+        frozenset(walk.repeated) if walk.repeated else _NONE,
     )
 
 

@@ -259,6 +259,7 @@ class Walk(ValueWalk):
         """A loop, again as long as a round leaves variables that the next one uses."""
         round_of = self._loop if group.kind in ("for", "select") else self._compound
         feeds: list[StdinSource] = []
+        first = self.pipelines + 1
         for _ in range(1 + loop_rounds.MOST):
             before, folders = dict(state.variables), (state.cwd, *state.others)
             state.enter_frame(is_loop=True)
@@ -269,6 +270,8 @@ class Walk(ValueWalk):
                 or loop_rounds.use(group.bodies, loop_rounds.changed(before, state) - {group.name}, state)
             ):
                 break
+        if not loop_rounds.are_counted(group):
+            self.repeated.update((pipeline, *range(first, self.pipelines + 1)))
         return feeds[0] if len(feeds) == 1 else built(together(feeds, exact=False), state)
 
     def _loop(

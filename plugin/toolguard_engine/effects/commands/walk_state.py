@@ -114,6 +114,8 @@ class WalkState(ABC):
         self.pipelines = 0
         self.loose: set[int] = set()
         """The pipelines that run whatever became of the one before."""
+        self.repeated: set[int] = set()
+        """The pipelines in loops whose rounds are not known."""
         self.charged: set[tuple[str, str]] = set()
         """Code, with its language, that was paid for: what is walked again in a loop or with other values is read once."""
         self.total = 0

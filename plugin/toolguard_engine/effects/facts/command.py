@@ -170,7 +170,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
     complete. `unread`: files that it runs and that were not read to their end; `written`: files whose content it gives
     itself, more than once if it gives several texts in turn; `scripts`: what it runs, and what is not known about it, None
-    if it runs no script. `loose`: the pipelines that run whatever became of the one before, or beside it."""
+    if it runs no script. `loose`: the pipelines that run whatever became of the one before, or beside it; `repeated`: those
+    in a loop whose rounds are not known."""
 
     runs: tuple[ProgramRun, ...]
     flaws: frozenset[Flaw] = frozenset()
@@ -178,6 +179,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     written: tuple[tuple[str, str], ...] = ()
     scripts: RanScripts | None = None
     loose: frozenset[int] = frozenset()
+    repeated: frozenset[int] = frozenset()
 
     @LazyValue
     def distinct(self) -> tuple[ProgramRun, ...]:

@@ -1,5 +1,5 @@
-"""What the principles for programs that are not known look at: words and patterns, which stand beside their rules
-(`rules/unknown.toml`), each with its price."""
+"""What the principles for programs that are not known, and for what goes to everybody, look at: words and patterns, which
+stand beside their rules, each with its price."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from toolguard_engine import lazy_re, packaged
 
-SOURCE = "rules/unknown.toml"
+SOURCES = ("rules/publishing.toml", "rules/unknown.toml")
 KEY = "principle"
 _NAMED = lazy_re.compile(r"\$([a-z]++)")
 
@@ -38,8 +38,12 @@ def pattern(name: str, purpose: str) -> re.Pattern[str]:
 @cache
 def principles() -> Mapping[str, Principle]:
     """All of them, by the ids of their rules without the name of the pack."""
-    table = packaged.table(SOURCE)
-    return {rule["id"].partition(".")[2]: _principle(rule[KEY], table["words"]) for rule in table["rule"]}
+    return {
+        rule["id"].partition(".")[2]: _principle(rule[KEY], table.get("words", {}))
+        for table in map(packaged.table, SOURCES)
+        for rule in table["rule"]
+        if KEY in rule
+    }
 
 
 def _principle(row: Mapping[str, Any], words: Mapping[str, list[str]]) -> Principle:
