@@ -11,10 +11,10 @@ from toolguard_engine.stores import disk
 PARTS = 8
 """Each is a test, so that they run side by side."""
 SEEDS = 5_000 if ALL else 200
-FOUND = (56, 125, 138, 168, 200, 273, 325, 374, 620, 1250, 1865, 1932, 2717, 4145, 8860)
+FOUND = (56, 125, 138, 168, 200, 273, 325, 374, 620, 1250, 1300, 1865, 1932, 2717, 4145, 8860)
 """Seeds that found something once: a kill switch that a power failure turned on again, lines that were in the log twice, a
-log that was said to lack a part or its head, calls that were lost when the file was replaced while it was read, and a
-journal whose name was not on the disk."""
+log that was said to lack a part or its head, calls that were lost when the file was replaced while it was read, a
+journal whose name was not on the disk, and a use that the log knew before the ledger."""
 
 
 def broken(seeds: range | tuple[int, ...]) -> tuple[dict[int, list[str]], int]:

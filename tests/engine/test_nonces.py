@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError
+from toolguard_engine.stores import atomic
 from toolguard_engine.stores.files import audit_log_file as audit_log
 from toolguard_engine.stores.files import nonces
 from toolguard_engine.stores.files import signing_key_file as signing_key
@@ -355,6 +356,26 @@ def test_a_line_is_not_written_again_while_the_log_cannot_be_read(
         FileNonces(state, gateway="gw").deny(nonce, ANNA, NOW, 30)
     held(FileNonces(state, gateway="gw"), "another call")
     assert Counter(logged(state)) == {"hold": 2, "approve": 1, "deny": 1}
+
+
+def test_the_log_does_not_know_of_a_use_before_the_disk_does(
+    store: FileNonces, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the approval looks like one that was put back if a power failure undoes the use."""
+    held(store, "other")
+    approved(store)
+
+    def faulty(_: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "sync_folder", faulty)
+        with pytest.raises(StoreError, match="not confirmed"):
+            store.present(request(), NOW)
+        held(FileNonces(state, gateway="gw"), "other")
+        assert "consume" not in logged(state)
+    held(FileNonces(state, gateway="gw"), "other")
+    assert logged(state).count("consume") == 1
 
 
 def test_the_outbox_is_bounded(store: FileNonces, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -236,13 +236,23 @@ class FileNonces:
         return ids.isdisjoint(f"{entry.nonce}-{held_call_lines.EVENTS[status]}" for status in _CLOSED)
 
     def _not_logged(self, outbox: list[audit_log.AuditEvent]) -> tuple[list[audit_log.AuditEvent], bool]:
-        """Those that the log may lack, and whether that is known: while the log cannot be read, they stay in the outbox."""
+        """Those that the log may lack, and whether they may be written to it: they wait until it can be read."""
         unsure = [event for event in outbox if event.id not in self._logged]
         try:
             known = self._audit.known([event.id for event in unsure]) if unsure else set()
         except OSError:
             return unsure, False
-        return [event for event in unsure if event.id not in known], True
+        left = [event for event in unsure if event.id not in known]
+        return left, not left or self._is_on_disk()
+
+    def _is_on_disk(self) -> bool:
+        """Whether the ledger is: whoever wrote it may have been killed, or told that the disk has not confirmed it. A log
+        that knew of a use before the ledger would have the approval taken for one that was put back."""
+        try:
+            atomic.sync_folder(self.path)
+        except OSError:
+            return False
+        return True
 
     def _named(self, request: HeldCall, ledger: Ledger) -> HeldCall:
         return msgspec.structs.replace(request, nonce=self._new_nonce(ledger))
