@@ -25,7 +25,7 @@ from toolguard_cli.commands.command_table import ConfigGroup, RootGroup
 FEW, MANY, ALL = 2, 120, 10_000
 COMMANDS = [name for name in fault_operations.OPERATIONS if name != CARELESS]
 IN_EVERY_RUN = ("approve", "consume")
-OTHERS = {"status", "pending", "usage", "grants", "check", "replay", "tune", "rules", "constraints", "audit"}
+OTHERS = {"status", "pending", "timeline", "usage", "grants", "check", "replay", "tune", "rules", "constraints", "audit"}
 OTHERS |= {"watch", "dashboard", "demo", "help", "version", "containment"}
 OTHERS |= {"state"}  # an import is ended at every step in `test_cli_state.py`
 OTHERS |= {"undo"}  # it writes the person's files; `tests/engine/test_undo.py` kills it at every step

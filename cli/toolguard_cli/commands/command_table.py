@@ -12,7 +12,18 @@ def _listed(module: str, summary: str, new_name: str = "") -> LazyCommand:
 class RootGroup(LazyGroup):
     sections = {  # noqa: RUF012 - as `table`
         "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke", "tools", "undo"),
-        "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
+        "What the guard does": (
+            "status",
+            "check",
+            "rules",
+            "replay",
+            "tune",
+            "audit",
+            "timeline",
+            "usage",
+            "dashboard",
+            "demo",
+        ),
         "Control": ("kill-switch", "checkpoint", "limits", "notify", "config", "containment", "fleet"),
         "Installation": ("install", "doctor", "migrate", "state", "uninstall"),
     }
@@ -27,6 +38,7 @@ class RootGroup(LazyGroup):
             "kill-switch": "stop pause panic",
             "tools": "mcp servers plugins",
             "undo": "restore recover rollback",
+            "timeline": "night happened activity",
             "usage": "cost costs",
             "config": "set get settings",
             "limits": "limit caps",
@@ -49,6 +61,7 @@ class RootGroup(LazyGroup):
         "revive": _listed("revive", "Ask an agent to retry a call that expired unanswered or whose approval lapsed."),
         "watch": _listed("watch", "Watch held calls; approve or deny them with a keypress."),
         "limits": _listed("show_limits", "Show and set limits on cost and tokens."),
+        "timeline": _listed("timeline", "Show what agents did, by session and run."),
         "usage": _listed("usage", "Show model calls, their tokens and their cost."),
         "dashboard": _listed("show_dashboard", "Open the dashboard of agent activity, cost and held calls."),
         "notify": _listed("notify_commands", "Test the notification targets, and show what was delivered."),

@@ -181,6 +181,30 @@ class Decisions(Shape, frozen=True):
     answers: list[DecisionRow] = []
 
 
+class TimelineEvent(Shape, frozen=True):
+    """One model call or one thing that was decided: one of both is null. `run`: of a model call, the run of its session that
+    was decided about last before it; empty if that is not known."""
+
+    at: int
+    agent: str
+    session: str
+    run: str
+    gateway: str
+    call: CallRow | None = None
+    decision: DecisionRow | None = None
+
+
+class Timeline(Shape, frozen=True):
+    """The newest first. `totals`: of the model calls among them. `since`: how far back everything is here; earlier ones are
+    found with `until`."""
+
+    events: list[TimelineEvent]
+    since: int
+    until: int
+    is_cut: bool
+    totals: Totals
+
+
 class GuardOverview(Shape, frozen=True):
     """`kinds`: how many of each kind in each bucket of `at`; `loops`: those of `stop` that were loops. `words`: what the
     codes mean, as far as that is known."""

@@ -16,7 +16,7 @@ from toolguard_engine.layers.self_protection.scene import CommandScene, Protecti
 CLI = "This command would use the guard's own command line to change what it allows."
 
 NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
-_READ_ONLY = frozenset({"status", "pending", "grants", "check", "usage", "help", "version"})
+_READ_ONLY = frozenset({"status", "pending", "grants", "check", "timeline", "usage", "help", "version"})
 _RULES = frozenset({"", "list", "packs", "test", "check"})
 _SHOWING = {
     "audit": frozenset({"", "show", "verify"}),

@@ -13,11 +13,11 @@ from toolguard_engine.metrics.row_writer import OWN
 
 MOST = 200
 ALLOWED = "allow"
-_CALL = (
+CALL = (
     "id, at, gateway, agent, session, channel, provider, model, input, output, cache_read, cache_write, total,"
     " cost_usd, cost_estimated, duration_ms, outcome"
 )
-_DECISION = ", ".join(DecisionRow.__struct_fields__)
+DECISION = ", ".join(DecisionRow.__struct_fields__)
 _NOT_ALLOWED = "kind <> 'allow'"
 _TEXTS = ("tool", "code", "reason", "shown", "agent", "session", "nonce", "person")
 
@@ -32,18 +32,18 @@ def live(connection: sqlite3.Connection, limit: int = 50) -> LiveEvents:
     """The calls that toolguard wrote last, then, if there is room, the newest imported ones. Its own are not ordered by
     time: a wrong clock would keep its calls on top."""
     wanted = _bounded(limit)
-    own = f"SELECT {_CALL} FROM toolguard_calls WHERE source = {OWN} ORDER BY id DESC LIMIT ?"  # noqa: S608 - names of columns
+    own = f"SELECT {CALL} FROM toolguard_calls WHERE source = {OWN} ORDER BY id DESC LIMIT ?"  # noqa: S608 - names of columns
     rows = connection.execute(own, (wanted,)).fetchall()
     if room := wanted - len(rows):
-        others = f"SELECT {_CALL} FROM toolguard_calls WHERE source <> {OWN} ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
+        others = f"SELECT {CALL} FROM toolguard_calls WHERE source <> {OWN} ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
         rows += connection.execute(others, (room,)).fetchall()
-    return LiveEvents([_call(row) for row in rows])
+    return LiveEvents([call_row(row) for row in rows])
 
 
 def calls_after(connection: sqlite3.Connection, call_id: int, limit: int) -> list[CallRow]:
     """What toolguard recorded after this call, the oldest first; imported calls are left out."""
-    later = f"SELECT {_CALL} FROM toolguard_calls WHERE id > ? AND source = {OWN} ORDER BY id LIMIT ?"  # noqa: S608 - as above
-    return [_call(row) for row in connection.execute(later, (_id(call_id), _bounded(limit)))]
+    later = f"SELECT {CALL} FROM toolguard_calls WHERE id > ? AND source = {OWN} ORDER BY id LIMIT ?"  # noqa: S608 - as above
+    return [call_row(row) for row in connection.execute(later, (_id(call_id), _bounded(limit)))]
 
 
 def newest(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -82,10 +82,10 @@ def decisions(
     conditions, values = _conditions(wanted)
     within = ["id < ?", *(["id >= ?"] if floor is not None else [])]
     rows = connection.execute(
-        f"SELECT {_DECISION} FROM toolguard_verdicts WHERE {' AND '.join([*conditions, *within])} ORDER BY id DESC LIMIT ?",  # noqa: S608
+        f"SELECT {DECISION} FROM toolguard_verdicts WHERE {' AND '.join([*conditions, *within])} ORDER BY id DESC LIMIT ?",  # noqa: S608
         (*values, end, *([floor] if floor is not None else []), many + 1),
     ).fetchall()
-    shown = [_decision(row) for row in rows[:many]]
+    shown = [decision_row(row) for row in rows[:many]]
     following = shown[-1].id if shown and len(rows) > many else floor
     return Decisions(shown, following, _answers(connection, shown))
 
@@ -115,9 +115,9 @@ def _answers(connection: sqlite3.Connection, shown: list[DecisionRow]) -> list[D
     held = {(row.gateway, row.nonce): row.id for row in shown if row.kind in HOLDS and row.nonce}
     if not held:
         return []
-    after = f"SELECT {_DECISION} FROM toolguard_verdicts WHERE kind = ? AND {_NOT_ALLOWED} AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
+    after = f"SELECT {DECISION} FROM toolguard_verdicts WHERE kind = ? AND {_NOT_ALLOWED} AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
     rows = [
-        _decision(row)
+        decision_row(row)
         for kind in ANSWERS
         for row in connection.execute(after, (kind, min(held.values()), MAX_ANSWERS)).fetchall()
     ]
@@ -126,8 +126,8 @@ def _answers(connection: sqlite3.Connection, shown: list[DecisionRow]) -> list[D
 
 def decisions_after(connection: sqlite3.Connection, verdict_id: int, limit: int) -> list[DecisionRow]:
     """What was not simply allowed after this one, the oldest first."""
-    later = f"SELECT {_DECISION} FROM toolguard_verdicts WHERE kind <> 'allow' AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
-    return [_decision(row) for row in connection.execute(later, (_id(verdict_id), _bounded(limit)))]
+    later = f"SELECT {DECISION} FROM toolguard_verdicts WHERE kind <> 'allow' AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
+    return [decision_row(row) for row in connection.execute(later, (_id(verdict_id), _bounded(limit)))]
 
 
 def _bounded(limit: int) -> int:
@@ -138,7 +138,7 @@ def _id(value: int) -> int:
     return max(-1, min(value, EXACT))
 
 
-def _call(row: tuple[Any, ...]) -> CallRow:
+def call_row(row: tuple[Any, ...]) -> CallRow:
     cost, estimated, duration, outcome = row[13:]
     values = [*map(whole, row[:2]), *(text(value, MAX_NAME) for value in row[2:8]), *map(whole, row[8:13])]
     named: dict[str, Any] = dict(zip(CallRow.__struct_fields__[:13], values, strict=True))
@@ -151,7 +151,7 @@ def _call(row: tuple[Any, ...]) -> CallRow:
     )
 
 
-def _decision(row: tuple[Any, ...]) -> DecisionRow:
+def decision_row(row: tuple[Any, ...]) -> DecisionRow:
     values = [*map(whole, row[:2]), *map(text, row[2:])]
     named: dict[str, Any] = dict(zip(DecisionRow.__struct_fields__, values, strict=True))
     return DecisionRow(**named)

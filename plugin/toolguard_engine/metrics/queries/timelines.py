@@ -1,0 +1,113 @@
+"""What agents did, in the order in which it happened: model calls, tool calls with their verdicts, and what people decided.
+
+Both tables are read by the index of their times, the newest first, and no more than `SEARCHED` rows of each: a question with
+a rare answer then says how far back it was looked for, and the next one continues there.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from toolguard_engine.metrics.queries.feeds import CALL, DECISION, call_row, decision_row
+from toolguard_engine.metrics.queries.row_values import EXACT, money
+from toolguard_engine.metrics.result_types import CallRow, DecisionRow, Timeline, TimelineEvent, Totals
+
+SEARCHED = 10_000
+"""Rows of each table that one question reads."""
+MOST = 2_000
+"""Events of one answer."""
+
+_OF_CALLS = ("agent", "session", "model", "provider", "channel", "outcome")
+_OF_DECISIONS = ("agent", "session", "run", "tool", "code", "reason", "shown", "nonce", "person")
+
+
+class TimelineFilter(NamedTuple):
+    """Which events are asked for; empty: all. `text`: anywhere in an event (agent, tool, path, nonce, text), in capitals or
+    not."""
+
+    gateway: str = ""
+    agent: str = ""
+    session: str = ""
+    run: str = ""
+    text: str = ""
+
+
+def timeline(
+    connection: sqlite3.Connection, since: int, until: int, wanted: TimelineFilter | None = None, limit: int = 200
+) -> Timeline:
+    """The newest events from `since` until before `until`, in milliseconds since 1970."""
+    wanted, many = wanted or TimelineFilter(), max(1, min(limit, MOST))
+    bounds = (max(0, min(since, EXACT)), max(0, min(until, EXACT)))
+    calls, calls_from = _rows(connection, "toolguard_calls", CALL, bounds)
+    decisions, decisions_from = _rows(connection, "toolguard_verdicts", DECISION, bounds)
+    begins = max(calls_from, decisions_from)
+    events = [*(_of_decision(decision_row(row)) for row in decisions), *(_of_call(call_row(row)) for row in calls)]
+    events = [event for event in _with_runs(events) if event.at >= begins and _is_wanted(event, wanted)]
+    shown = events[:many]
+    is_cut = len(events) > many or begins > bounds[0]
+    start = shown[-1].at if len(events) > many else begins
+    return Timeline(shown, start, bounds[1], is_cut, _totals(shown))
+
+
+def _rows(connection: sqlite3.Connection, table: str, columns: str, bounds: tuple[int, int]) -> tuple[list[Any], int]:
+    """The newest rows of this time, and from when on they are all there."""
+    asked = f"SELECT {columns} FROM {table} WHERE at >= ? AND at < ? ORDER BY at DESC, id DESC LIMIT {SEARCHED + 1}"  # noqa: S608 - names of ours
+    rows = connection.execute(asked, bounds).fetchall()
+    return (rows[:SEARCHED], int(rows[SEARCHED - 1][1])) if len(rows) > SEARCHED else (rows, bounds[0])
+
+
+def _of_call(call: CallRow) -> TimelineEvent:
+    return TimelineEvent(call.at, call.agent, call.session, "", call.gateway, call=call)
+
+
+def _of_decision(decision: DecisionRow) -> TimelineEvent:
+    return TimelineEvent(decision.at, decision.agent, decision.session, decision.run, decision.gateway, decision=decision)
+
+
+def _with_runs(events: list[TimelineEvent]) -> Iterator[TimelineEvent]:
+    """The events, the newest first. A model call has no run of its own: it belongs to the run that its session is in."""
+    runs: dict[tuple[str, str], str] = {}
+    ordered: list[TimelineEvent] = []
+    for event in sorted(events, key=lambda event: event.at):
+        key = (event.gateway, event.session)
+        if event.decision and event.run:
+            runs[key] = event.run
+        ordered.append(_in_run(event, runs.get(key, "")))
+    return reversed(ordered)
+
+
+def _in_run(event: TimelineEvent, run: str) -> TimelineEvent:
+    if event.decision or not run:
+        return event
+    return TimelineEvent(event.at, event.agent, event.session, run, event.gateway, call=event.call)
+
+
+def _is_wanted(event: TimelineEvent, wanted: TimelineFilter) -> bool:
+    exact = ("gateway", "agent", "session", "run")
+    if any(getattr(wanted, name) not in ("", getattr(event, name)) for name in exact):
+        return False
+    if not wanted.text:
+        return True
+    pattern = re.compile(re.escape(wanted.text), re.IGNORECASE)
+    row, names = (event.call, _OF_CALLS) if event.call else (event.decision, _OF_DECISIONS)
+    return any(pattern.search(getattr(row, name)) for name in names)
+
+
+def _totals(events: list[TimelineEvent]) -> Totals:
+    calls = [event.call for event in events if event.call]
+    known = [call for call in calls if call.cost_usd is not None]
+    return Totals(
+        calls=len(calls),
+        failed=sum(call.outcome not in ("", "completed") for call in calls),
+        input=sum(call.input for call in calls),
+        output=sum(call.output for call in calls),
+        cache_read=sum(call.cache_read for call in calls),
+        cache_write=sum(call.cache_write for call in calls),
+        total=sum(call.total for call in calls),
+        priced=len(known),
+        cost_usd=money(sum(call.cost_usd or 0.0 for call in known)),
+        estimated_usd=money(sum(call.cost_usd or 0.0 for call in known if call.estimated)),
+    )

@@ -1,0 +1,140 @@
+"""`toolguard timeline`: a night of three agents, told by session and run, and found again by what was asked and answered."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import texts
+
+from toolguard_cli.commands import timeline
+from toolguard_cli.system.paths import Places
+from toolguard_engine.metrics import queries
+from toolguard_engine.metrics.database import connect
+from toolguard_engine.metrics.queries import TimelineFilter, timelines
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
+from toolguard_engine.stores.transactions import transaction
+
+NOW = 1_750_000_000_000
+MINUTE = 60_000
+AGENTS = ("main", "coder", "night")
+
+
+@pytest.fixture
+def path(places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(places.state_dir.parent))
+    monkeypatch.delenv("OPENCLAW_HOME", raising=False)
+    monkeypatch.setattr(time, "time_ns", lambda: NOW * 1_000_000)
+    configure(places, enabled=True)
+    return places.state_dir / "metrics.db"
+
+
+def configure(places: Places, **metrics: Any) -> None:
+    places.config.write_text(json.dumps({"plugins": {"entries": {"toolguard": {"config": {"metrics": metrics}}}}}))
+
+
+def put(path: Path, *rows: CallRecord | VerdictRecord) -> None:
+    with closing(connect(path)) as connection, transaction(connection):
+        record(connection, [row for row in rows if isinstance(row, CallRecord)])
+        record_verdicts(connection, [row for row in rows if isinstance(row, VerdictRecord)])
+
+
+def asked(agent: str, at: int, cost: float | None = 0.01) -> CallRecord:
+    return CallRecord(
+        NOW - at, "home", agent, f"agent:{agent}:main", "", "p", "big", 10, 5, 0, 0, 15, cost, 0, 900, "completed"
+    )
+
+
+def decided(agent: str, at: int, kind: str = "allow", **more: Any) -> VerdictRecord:
+    decision = {"hold": "hold", "block": "block"}.get(kind, "allow")
+    usual = {"run": f"{agent}-run", "tool": "exec", "decision": decision, "kind": kind}
+    return VerdictRecord(NOW - at, "home", agent, f"agent:{agent}:main", **usual | more)
+
+
+def night() -> list[CallRecord | VerdictRecord]:
+    """400 model calls, 900 tool calls, 12 held calls and their answers, a loop and a cap."""
+    rows: list[CallRecord | VerdictRecord] = [
+        *(asked(AGENTS[number % 3], 400 * MINUTE - number * MINUTE) for number in range(400)),
+        *(decided(AGENTS[number % 3], 400 * MINUTE - number * 26_000) for number in range(900)),
+    ]
+    for number in range(12):
+        at, nonce = (390 - 30 * number) * MINUTE, f"{number:08x}"
+        shown = f'exec({{ command: "rm -rf ~/old-{number}" }})'
+        rows.append(
+            decided("night", at, "hold", nonce=nonce, shown=shown, reason="It deletes a folder.", event=f"h{number}")
+        )
+        answer = "approve" if number % 2 else "deny"
+        rows.append(decided("night", at - 1_000, answer, nonce=nonce, person="ana", shown=shown, event=f"a{number}"))
+    rows.append(decided("coder", 100 * MINUTE, "loop", reason="the same call failed 3 times", shown="read({ path: 1 })"))
+    rows.append(decided("main", 90 * MINUTE, "stop", reason="the limit of 219 turns is reached", event="s"))
+    return rows
+
+
+def told(places: Places, **options: Any) -> list[str]:
+    return texts(timeline.run(places, **{"since": "8h"} | options))
+
+
+def test_a_night_is_found_in_one_command(places: Places, path: Path) -> None:
+    put(path, *night())
+    data = timeline.run(places, since="8h", as_json=True).data
+    assert (len(data["events"]), data["isCut"], data["totals"]["calls"]) == (400 + 900 + 26, False, 400)
+    of_night = told(places, agent="night", find="old-3")
+    held = next(line for line in of_night if "  held  " in line)
+    answered = next(line for line in of_night if "  approved  " in line)
+    assert "rm -rf ~/old-3" in held
+    assert "(00000003)" in held
+    assert "It deletes a folder." in held
+    assert "by ana" in answered
+    assert any("219 turns" in line for line in told(places, find="219"))
+    assert any("loop corrected" in line for line in told(places, agent="coder", find="failed 3 times"))
+
+
+def test_sessions_and_runs_have_their_sums(places: Places, path: Path) -> None:
+    put(path, decided("main", 9_000), asked("main", 8_000), asked("main", 7_500, None), decided("main", 7_000, run="r2"))
+    lines = told(places)
+    assert lines[0] == "main, agent:main:main: 2 model calls, 2 tool calls allowed, $0.01"
+    assert lines[1] == "  run main-run: 2 model calls, 1 tool call allowed, $0.01"
+    assert [line.split("  ")[-1] for line in lines if line.startswith("  run r2")] == ["run r2: 1 tool call allowed"]
+    assert lines[-1].startswith("1 session, 2 model calls, ")
+
+
+def test_equal_events_are_one_line(places: Places, path: Path) -> None:
+    put(path, *(decided("main", 9_000 - at) for at in range(50)))
+    assert [line for line in told(places) if "(x 50)" in line]
+    assert len(told(places)) == 4
+
+
+def test_what_is_left_out_is_said(places: Places, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timelines, "SEARCHED", 20)
+    put(path, *(decided("main", 100_000 - at * 1_000) for at in range(60)), asked("main", 99_000))
+    with closing(connect(path)) as connection:
+        first = queries.timeline(connection, 0, NOW, TimelineFilter(), 200)
+        assert (len(first.events), first.is_cut) == (20, True)
+        rest = queries.timeline(connection, 0, first.since, TimelineFilter(), 200)
+    assert rest.events[0].at < first.events[-1].at
+    assert any("earlier events are left out" in line for line in told(places))
+
+
+@pytest.mark.parametrize("wanted", [{"text": "OLD-3"}, {"run": "night-run", "text": "00000003"}, {"session": "x"}])
+def test_filters(path: Path, wanted: dict[str, str]) -> None:
+    put(path, *night())
+    with closing(connect(path)) as connection:
+        events = queries.timeline(connection, 0, NOW, TimelineFilter(**wanted), 200).events
+    assert len(events) == (0 if "session" in wanted else 2)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_nothing(places: Places, path: Path, *, enabled: bool) -> None:
+    configure(places, enabled=enabled)
+    first, *_ = told(places)
+    assert first.startswith("nothing was recorded in the last 8h")
+    assert not path.exists()
+
+
+def test_what_came_from_a_call_is_printable(places: Places, path: Path) -> None:
+    put(path, decided("ma\u202ein", 1_000, "block", shown="a\x1b[2Jb", reason="c\nd", event="x"))
+    assert all(line.isprintable() for line in told(places))
