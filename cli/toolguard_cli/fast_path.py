@@ -20,12 +20,10 @@ VALUED = PLACES | frozenset((*REASON, KEY))
 
 
 def run(arguments: Sequence[str]) -> Result | None:
-    """The result of `approve NONCE ... --yes`, `kill-switch on` or `check --stdin`; None if the parser is needed.
-
-    Raises `UserError`.
-    """
+    """The result of `approve NONCE ... --yes` or `kill-switch on`; None if the parser is needed. `check --stdin` has none: it
+    ends the program. Raises `UserError`."""
     if list(arguments[:2]) == ["check", "--stdin"]:
-        return _check(arguments[2:])
+        _check(arguments[2:])
     if list(arguments[:1]) == ["kill-switch"]:
         return _switch(arguments[1:])
     if list(arguments[:1]) != ["approve"]:
@@ -51,15 +49,16 @@ def _switch(arguments: Sequence[str]) -> Result | None:
     return set_kill_switch.run(places, request, why=_reason(options))
 
 
-def _check(arguments: Sequence[str]) -> Result | None:
-    """Answers all lines; the result is empty."""
+def _check(arguments: Sequence[str]) -> None:
+    """Answers all lines and ends the program; returns if the parser is needed. The answers are JSON in any case."""
     words, options = _read(arguments)
-    if words or not options.keys() <= PLACES or len(arguments) != 2 * len(options):
-        return None
+    flags = arguments.count("--json")
+    if words or not options.keys() <= PLACES | {"json"} or len(arguments) != flags + 2 * len(options.keys() & PLACES):
+        return
     from toolguard_cli.policy import check_stream, offline_guard  # noqa: PLC0415 - imported when called
 
     judged = offline_guard.load(paths.find(_path(options, "--state-dir"), _path(options, "--config")))
-    return Result("check", exit_code=check_stream.run(judged))
+    raise SystemExit(check_stream.run(judged))
 
 
 def _read(arguments: Sequence[str], valued: frozenset[str] = VALUED) -> tuple[list[str], dict[str, str]]:

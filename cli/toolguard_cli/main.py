@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
 import sys
@@ -88,6 +89,7 @@ def root(
 def run() -> None:
     """The console script. The only place that turns errors into exit codes; docs/cli.md lists them."""
     standard_streams.open_closed()
+    gc.disable()  # nothing of what a command loads is garbage, and looking for some takes a twentieth of a short command
     try:
         _run(sys.argv[1:])
     except UserError as error:
@@ -103,6 +105,8 @@ def run() -> None:
     except Exception:  # noqa: BLE001 - anything else is a bug and must be visible as one
         traceback.print_exc()
         _fail(EXIT_BUG, "this is a bug in toolguard; please report it with the lines above")
+    finally:
+        gc.enable()
 
 
 def _run(arguments: list[str]) -> None:

@@ -625,7 +625,7 @@ def test_nobody_reads_the_answers(tmp_path: Path) -> None:
 
 @each_row(
     "arguments",
-    [["check"], ["check", "--stdin", "--json"], ["check", "--stdin", "ls"], ["check", "--stdin", "--tool", "x"], ["status"]],
+    [["check"], ["check", "--stdin", "--yes"], ["check", "--stdin", "ls"], ["check", "--stdin", "--tool", "x"], ["status"]],
     ids=" ".join,
 )
 def test_what_the_parser_has_to_look_at(arguments: list[str]) -> None:

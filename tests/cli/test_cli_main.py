@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from tables import each_row
 from toolguard_cli import main
 from toolguard_cli.commands import show_status as status
 from toolguard_cli.commands.command_table import ConfigGroup, RootGroup
+from toolguard_cli.policy import check_stream
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.lazy_group import LazyGroup
@@ -98,6 +101,33 @@ def test_the_module_is_the_same_command() -> None:
         [sys.executable, "-m", "toolguard_cli", "--version"], capture_output=True, text=True, timeout=LIMIT, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, f"toolguard {__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [["check", "--stdin"], ["check", "--tool", "exec", "--stdin"]], ids=["fast", "parsed"])
+def test_garbage_is_collected_while_a_command_works(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    collects = []
+
+    def read(_: int, __: int) -> bytes:
+        collects.append(gc.isenabled())
+        return b""
+
+    monkeypatch.setattr(check_stream, "os", SimpleNamespace(read=read))
+    assert toolguard(*arguments).returncode == 0
+    assert collects == [True]
+    assert gc.isenabled()
+
+
+def test_garbage_is_collected_after_an_error() -> None:
+    assert toolguard("check", "--stdin", "--rules").returncode != 0
+    assert gc.isenabled()
+
+
+def test_a_stream_of_calls_needs_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_stream, "os", SimpleNamespace(read=lambda *_: b""))
+    monkeypatch.setattr(main, "app", None)
+    for arguments in ([], ["--json"], ["--json", "--state-dir", "/s"], ["--config", "/c", "--json"]):
+        done = toolguard("check", "--stdin", *arguments)
+        assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_version() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -141,6 +142,9 @@ def command(app: typer.Typer, *shown: str, name: str | None = None, notes: str =
             if selects:
                 given["places"] = paths.find(given.pop("state_dir"), given.pop("config"))
             shows_json = given["as_json"] if wants_json else given.pop("as_json")
+            if not gc.get_freeze_count():
+                gc.freeze()  # `main` keeps the collector off while all of this is loaded
+            gc.enable()
             if (result := run(**given)) is not None:
                 finish(result, as_json=shows_json)
 

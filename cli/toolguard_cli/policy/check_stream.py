@@ -65,6 +65,7 @@ def run(judging: Judging, source: int = 0, sink: int = 1) -> int:
     """Answers until the input or the output is closed; returns the exit code."""
     lines, count = Lines(MAX_LINE), 0
     gc.freeze()  # collecting what is loaded by now would cost a tenth of the time
+    gc.enable()  # the command line keeps it off until all is loaded
     try:
         while data := os.read(source, CHUNK):
             count = _answer_all(judging, lines, data, sink, count)
