@@ -20,8 +20,8 @@ VALUED = PLACES | frozenset((*REASON, KEY))
 
 
 def run(arguments: Sequence[str]) -> Result | None:
-    """The result of `approve NONCE ... --yes` or `kill-switch on`; None if the parser is needed. `check --stdin` has none: it
-    ends the program. Raises `UserError`."""
+    """The result of `approve NONCE ... --yes` or `kill-switch on`; None if the parser is needed. `check --stdin` has none:
+    it ends the program. Raises `UserError`."""
     if list(arguments[:2]) == ["check", "--stdin"]:
         _check(arguments[2:])
     if list(arguments[:1]) == ["kill-switch"]:
