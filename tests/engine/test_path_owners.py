@@ -295,3 +295,37 @@ def test_untracked_files_behind_a_link_on_disk_are_not_those_of_the_temporary_fo
     call = Call("exec", {"command": "cd /tmp/w && git clean -fd"}, cwd=WORK)
     (found,) = CallReading(call, HOST, files=Linked()).command_effects
     assert [(effect.kind, effect.place) for effect in found] == [("discard", "in-home")]
+
+
+def _enabled(command: str, made: FileMemory, session: str = "s") -> list[tuple[str, bool]]:
+    """The files of what a command enables, and whether the agent has made them."""
+    call = Call("exec", {"command": command}, cwd=WORK, session=session)
+    (effects,) = CallReading(call, HOST, files=NoFiles(), made=made).command_effects
+    return [(effect.target, "agent-made" in effect.flags) for effect in effects if effect.kind == "enable"]
+
+
+@each_row(
+    ("command", "unit"),
+    [
+        ("systemctl --user enable --now sensors", "~/.config/systemd/user/sensors.service"),
+        ("systemctl --user reenable sensors.timer", "~/.config/systemd/user/sensors.timer"),
+        ("systemctl enable at@home", "/etc/systemd/system/at@.service"),
+        ("launchctl load -w ~/Library/LaunchAgents/x.plist", "~/Library/LaunchAgents/x.plist"),
+    ],
+)
+def test_a_unit_is_the_agents_in_the_session_that_made_it(command: str, unit: str) -> None:
+    path, made = unit.replace("~", HOME), FileMemory()
+    assert _enabled(command, made) == [(unit, False)]
+    made.wrote(path, FileRecord("agent", "write", "s", created=True))
+    assert _enabled(command, made) == [(unit, True)]
+    assert _enabled(command, made, "another") == [(unit, False)]
+    made.wrote(path, FileRecord("agent", "write", "s", created=False))
+    assert _enabled(command, made) == [(unit, False)]
+
+
+@pytest.mark.parametrize("options", ["--root=/mnt", "--global", "-H far", "-M box"])
+def test_a_unit_elsewhere_is_not_the_one_that_the_agent_made(options: str) -> None:
+    made = FileMemory()
+    made.wrote(f"{HOME}/.config/systemd/user/a.service", FileRecord("agent", "write", "s", created=True))
+    made.wrote("/etc/systemd/system/a.service", FileRecord("agent", "write", "s", created=True))
+    assert [own for _, own in _enabled(f"systemctl {options} enable a", made)] == [False]

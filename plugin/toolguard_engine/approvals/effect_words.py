@@ -21,6 +21,7 @@ VERBS: Mapping[str, str] = {
     "disguise": "copy a shell under another name:",
     "elevate": "run as administrator:",
     "empty": "remove the content of",
+    "enable": "start automatically from now on:",
     "exfiltrate": "send credentials away:",
     "expose": "make reachable from outside:",
     "fills": "write without end to",

@@ -24,7 +24,7 @@ KINDS = frozenset(
     flood load variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code
     delete-found method shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store
     skill device schedule spawn expose mcp mcp-read mcp-write provenance kill-found lookalike record autostart leak
-    run-unread run-made fills trust replace-key run-later unknown-program
+    run-unread run-made fills trust replace-key run-later enable unknown-program
     perhaps-write
     """.split()  # noqa: SIM905 - a table of names
 )

@@ -36,7 +36,20 @@ MAX_DISK_READS = 200
 """Paths of one call that the disk is asked about."""
 
 FOLLOWED = frozenset(
-    ["read", "discard", "delete", "empty", "write", "perhaps-write", "move", "permissions", "owner", "encrypt", "mcp-write"]
+    [
+        "read",
+        "discard",
+        "delete",
+        "empty",
+        "write",
+        "perhaps-write",
+        "move",
+        "permissions",
+        "owner",
+        "encrypt",
+        "mcp-write",
+        "enable",
+    ]
 )
 _WRITES = frozenset(["write", "perhaps-write"])
 _OF_THE_LINK = frozenset(["delete", "move"])
@@ -276,8 +289,9 @@ def _reach(pattern: str, *, recursive: bool) -> Callable[[str], bool]:
 
 
 def _reaches_far(effect: Effect) -> bool:
-    """Whether more than a file in a folder of documents is at stake: a folder, a setting, a part of the system."""
-    return "recursive" in effect.flags or "dotfile" in effect.flags or effect.place == "system"
+    """Whether more than a file in a folder of documents is at stake: a folder, a setting, a part of the system, or
+    what starts by itself."""
+    return "recursive" in effect.flags or "dotfile" in effect.flags or effect.place in ("system", "startup")
 
 
 def goes_on(effect: Effect) -> bool:

@@ -19,6 +19,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
 - `run-unread`: runs a file that an agent made and that cannot be read to its end; the target is the file.
 - `run-made`: runs a file that the same command changes in an unknown way; the target is the file.
 - `spawn`: starts another agent; the target is its folder. `run-later`: the target is the command that schedules others.
+- `enable`: has a unit or an agent start by itself; the target is its file.
 - `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
 - `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
 - `fills`: endless data into a file; the target is the file.
@@ -56,6 +57,7 @@ from toolguard_engine.effects.programs import (
     audiences,
     deployments,
     effect_on,
+    enabled_units,
     file_programs,
     file_readers,
     gateway_programs,
@@ -82,7 +84,7 @@ from toolguard_engine.model.work_limit import WorkLimit
 _TABLES = (
     file_programs.PROGRAMS, file_readers.PROGRAMS, archives.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
     interpreters.PROGRAMS, sql.PROGRAMS, agent_programs.PROGRAMS,
-    gateway_programs.PROGRAMS, unpacking.PROGRAMS, lookalikes.PROGRAMS, timers.PROGRAMS,
+    gateway_programs.PROGRAMS, enabled_units.PROGRAMS, unpacking.PROGRAMS, lookalikes.PROGRAMS, timers.PROGRAMS,
 )  # fmt: skip
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
