@@ -2,8 +2,8 @@
 
 A pack is `rules/<pack>.toml`: a list of `[[rule]]` tables, and on top of it perhaps `none = [...]`, which is added to the
 `none` of each rule with `run`, and lists of words `words.x = [...]`, which `$x` stands for: in `run` as alternatives, in
-any other list as its items. A table `principle` in a rule is for `effects.programs.principles`. The JSON file leaves out
-the examples. `scripts/build_manifest` writes it.
+any other list as its items; in `no_run`, `$role` stands for the programs of a role. A table `principle` in a rule is for
+`effects.programs.principles`. The JSON file leaves out the examples. `scripts/build_manifest` writes it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 
 from toolguard_engine import lazy_re, packaged
 from toolguard_engine.effects.control_plane import verb_catalogue
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.programs import principles
 from toolguard_engine.rules.rulebook import InvalidRuleError, Rule, Rulebook, rule_from
 
@@ -76,4 +77,10 @@ def _expanded(key: str, value: Any, words: Mapping[str, list[str]]) -> Any:
         return value
     if key == "run":
         return [_NAMED.sub(lambda named: "|".join(words[named[1]]), item) for item in value]
-    return [one for item in value for one in (words.get(item[1:], [item]) if item.startswith("$") else [item])]
+    return [one for item in value for one in (_items(key, item, words) if item.startswith("$") else [item])]
+
+
+def _items(key: str, item: str, words: Mapping[str, list[str]]) -> Iterable[str]:
+    if key == "no_run" and item[1:] not in words:
+        return sorted(program_catalogue.load().programs.get(item[1:], [item]))
+    return words.get(item[1:], [item])
