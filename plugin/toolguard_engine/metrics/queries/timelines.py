@@ -41,22 +41,51 @@ def timeline(
     """The newest events from `since` until before `until`, in milliseconds since 1970."""
     wanted, many = wanted or TimelineFilter(), max(1, min(limit, MOST))
     bounds = (max(0, min(since, EXACT)), max(0, min(until, EXACT)))
-    calls, calls_from = _rows(connection, "toolguard_calls", CALL, bounds)
-    decisions, decisions_from = _rows(connection, "toolguard_verdicts", DECISION, bounds)
+    calls, calls_from = _rows(connection, _CALLS, bounds, wanted, many)
+    decisions, decisions_from = _rows(connection, _DECISIONS, bounds, wanted, many)
     begins = max(calls_from, decisions_from)
     events = [*(_of_decision(decision_row(row)) for row in decisions), *(_of_call(call_row(row)) for row in calls)]
-    events = [event for event in _with_runs(events) if event.at >= begins and _is_wanted(event, wanted)]
-    shown = events[:many]
-    is_cut = len(events) > many or begins > bounds[0]
-    start = shown[-1].at if len(events) > many else begins
-    return Timeline(shown, start, bounds[1], is_cut, _totals(shown))
+    found = [event for event in _with_runs(events) if event.at >= begins and wanted.run in ("", event.run)]
+    shown = found[:many]
+    is_cut = len(found) > many or begins > bounds[0]
+    return Timeline(shown, shown[-1].at if len(found) > many else begins, bounds[1], is_cut, _totals(shown))
 
 
-def _rows(connection: sqlite3.Connection, table: str, columns: str, bounds: tuple[int, int]) -> tuple[list[Any], int]:
-    """The newest rows of this time, and from when on they are all there."""
-    asked = f"SELECT {columns} FROM {table} WHERE at >= ? AND at < ? ORDER BY at DESC, id DESC LIMIT {SEARCHED + 1}"  # noqa: S608 - names of ours
-    rows = connection.execute(asked, bounds).fetchall()
-    return (rows[:SEARCHED], int(rows[SEARCHED - 1][1])) if len(rows) > SEARCHED else (rows, bounds[0])
+class _Table(NamedTuple):
+    name: str
+    columns: str
+    texts: tuple[str, ...]
+
+
+_CALLS = _Table("toolguard_calls", CALL, _OF_CALLS)
+_DECISIONS = _Table("toolguard_verdicts", DECISION, _OF_DECISIONS)
+
+
+def _rows(
+    connection: sqlite3.Connection, table: _Table, bounds: tuple[int, int], wanted: TimelineFilter, many: int
+) -> tuple[list[Any], int]:
+    """The newest rows of this time that are wanted, and from when on they are all there. With a run, all of them: which
+    calls belong to it is known only from their neighbours."""
+    most = SEARCHED if wanted.run else many + 1
+    within = f"FROM {table.name} WHERE at >= ? AND at < ? ORDER BY at DESC, id DESC"
+    oldest = connection.execute(f"SELECT at {within} LIMIT 1 OFFSET {SEARCHED}", bounds).fetchone()
+    start = int(oldest[0]) + 1 if oldest else bounds[0]
+    conditions, values = _conditions(table, wanted)
+    asked = (
+        f"SELECT {table.columns} FROM {table.name} WHERE {' AND '.join(['at >= ?', 'at < ?', *conditions])}"  # noqa: S608 - as above
+        f" ORDER BY at DESC, id DESC LIMIT {most}"
+    )
+    return connection.execute(asked, (start, bounds[1], *values)).fetchall(), start
+
+
+def _conditions(table: _Table, wanted: TimelineFilter) -> tuple[list[str], list[str]]:
+    exact = {name: getattr(wanted, name) for name in ("gateway", "agent", "session") if getattr(wanted, name)}
+    conditions = [f"{name} = ?" for name in exact]
+    if not wanted.text:
+        return conditions, [*exact.values()]
+    pattern = "%" + re.sub(r"([%_~])", r"~\1", wanted.text) + "%"
+    some = " OR ".join(f"{name} LIKE ? ESCAPE '~'" for name in table.texts)
+    return [*conditions, f"({some})"], [*exact.values(), *[pattern] * len(table.texts)]
 
 
 def _of_call(call: CallRow) -> TimelineEvent:
@@ -83,17 +112,6 @@ def _in_run(event: TimelineEvent, run: str) -> TimelineEvent:
     if event.decision or not run:
         return event
     return TimelineEvent(event.at, event.agent, event.session, run, event.gateway, call=event.call)
-
-
-def _is_wanted(event: TimelineEvent, wanted: TimelineFilter) -> bool:
-    exact = ("gateway", "agent", "session", "run")
-    if any(getattr(wanted, name) not in ("", getattr(event, name)) for name in exact):
-        return False
-    if not wanted.text:
-        return True
-    pattern = re.compile(re.escape(wanted.text), re.IGNORECASE)
-    row, names = (event.call, _OF_CALLS) if event.call else (event.decision, _OF_DECISIONS)
-    return any(pattern.search(getattr(row, name)) for name in names)
 
 
 def _totals(events: list[TimelineEvent]) -> Totals:
