@@ -13,9 +13,9 @@ import errno
 import io
 import os
 import stat
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import IO, Any
@@ -31,6 +31,8 @@ CHANGES = frozenset(
 GROWS = frozenset({"open_new", "write", "write_at", "link", "make_folder"})
 FUNCTIONS = tuple(name for name, value in vars(disk).items() if getattr(value, "__module__", "") == disk.__name__)
 FIRST_HANDLE = 1_000_000
+_TIMES = count(1_700_000_000_000_000_000, 1_000)
+"""Each change of a file has its own, in nanoseconds."""
 
 
 @dataclass
@@ -68,13 +70,13 @@ class _File:
             self.seen.extend(bytes(offset - len(self.seen)))
         self.seen[offset : offset + len(data)] = data
         self.dirty.update(range(offset // PAGE, (offset + len(data) - 1) // PAGE + 1))
-        self.changed = time.time_ns()
+        self.changed = next(_TIMES)
 
     def cut(self, size: int) -> None:
         del self.seen[size:]
         self.seen.extend(bytes(size - len(self.seen)))
         self.dirty.add(size // PAGE)
-        self.changed = time.time_ns()
+        self.changed = next(_TIMES)
 
     def sync(self) -> None:
         del self.kept[len(self.seen) :]
@@ -224,7 +226,7 @@ class MemoryDisk:
         if folder is not None:
             what = folder
         elif is_new:
-            what = file = _File(self._number(), stat.S_IFREG | mode, changed=time.time_ns())
+            what = file = _File(self._number(), stat.S_IFREG | mode, changed=next(_TIMES))
             self._folder(path).change(lambda names: names.__setitem__(path.name, file))
         else:
             what = self._file(path)

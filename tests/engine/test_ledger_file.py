@@ -15,6 +15,7 @@ from toolguard_engine.approvals.approval_window import EndMove
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.stores import atomic, disk
 from toolguard_engine.stores.files import ledger_file, signing_key_file
+from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.ledger_file import StoredLedger
 from toolguard_engine.stores.files.nonces import FileNonces
 from toolguard_engine.stores.locked import Damaged, LockedFile, Newer
@@ -174,6 +175,28 @@ def test_a_file_that_is_replaced_while_it_is_first_read(tmp_path: Path, monkeypa
     assert len(reader.look()[0]) == 4
     reader.present(request(5), 2.0)
     assert len(FileNonces(tmp_path).look()[0]) == 5
+
+
+def test_what_a_killed_process_left_is_on_the_disk_before_the_log_has_it(
+    store: FileNonces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(BaseException):
+        pass
+
+    def killed(_: int) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "sync_content", killed)
+        with pytest.raises(KilledError):
+            store.approve(nonce(store, 1), PERSON, 3.0, 60.0)
+    synced: list[int] = []
+    sync = disk.sync_content
+    monkeypatch.setattr(disk, "sync_content", lambda handle: (synced.append(disk.status(handle).st_ino), sync(handle))[1])
+    log = AuditLog(store.path.parent.parent)
+    FileNonces(store.path.parent.parent).present(request(2), 3.0)  # it waits already
+    assert [event["event"] for event in log.events()].count("approve") == 1
+    assert synced.index(journal(store).stat().st_ino) < synced.index(log.path.stat().st_ino)
 
 
 def test_what_cannot_be_written_leaves_nothing(store: FileNonces, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,6 +190,14 @@ class LedgerFile:
             if known is None or not known.end or not self._append(known, change):
                 self._replace(value)
 
+    def confirm(self) -> None:
+        """What can be read is on the disk when this returns: whoever wrote it may have been killed before it was. Raises
+        `OSError`."""
+        if self.journal is not None and atomic.is_file(self.journal):
+            with atomic.handle_of(self.journal) as handle:
+                disk.sync_content(handle)
+        atomic.sync_folder(self._path)
+
     def _append(self, known: _Known, change: _Change) -> bool:
         """False if the file is to be replaced."""
         assert self.journal is not None  # noqa: S101

@@ -249,7 +249,7 @@ class FileNonces:
         """Whether the ledger is: whoever wrote it may have been killed, or told that the disk has not confirmed it. A log
         that knew of a use before the ledger would have the approval taken for one that was put back."""
         try:
-            atomic.sync_folder(self.path)
+            self._file.confirm()
         except OSError:
             return False
         return True
