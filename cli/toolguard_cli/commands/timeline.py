@@ -59,13 +59,13 @@ def run(
     wanted = TimelineFilter(agent=agent, session=session, text=find)
     try:
         with gateway_stores.user_errors(), read_database.asked(path) as connection:
-            found = timeline(connection, begins, now + 1, wanted, MOST if as_json else SHOWN)
+            report = timeline(connection, begins, now + 1, wanted, MOST if as_json else SHOWN)
     except UserError as error:
         if not isinstance(error.__cause__, Missing):
             raise
-        found = Timeline([], begins, now, is_cut=False, totals=Totals())
-    lines = list(timeline_lines.lines(found)) if found.events else list(_nothing(places, since, enabled=metrics.enabled))
-    return Result("timeline", msgspec.to_builtins(found), tuple(lines))
+        report = Timeline([], begins, now, is_cut=False, totals=Totals())
+    lines = list(timeline_lines.lines(report)) if report.events else list(_nothing(places, since, enabled=metrics.enabled))
+    return Result("timeline", msgspec.to_builtins(report), tuple(lines))
 
 
 def _nothing(places: Places, since: str, *, enabled: bool) -> Iterator[Line]:

@@ -28,8 +28,8 @@ WORDS = {
 """Kinds of decisions that do not read as what happened."""
 
 
-def lines(found: Timeline) -> Iterator[Line]:
-    events = found.events[::-1]
+def lines(report: Timeline) -> Iterator[Line]:
+    events = report.events[::-1]
     sessions: dict[tuple[str, str, str], list[TimelineEvent]] = {}
     for event in events:
         sessions.setdefault((event.gateway, event.agent, event.session), []).append(event)
@@ -39,12 +39,12 @@ def lines(found: Timeline) -> Iterator[Line]:
             happened = list(part)
             yield Line("info", printable.plain(f"  run {run or 'not known'}: {_sums(happened)}"))
             yield from _in_run(happened)
-    calls = cost_format.cost(found.totals)
+    calls = cost_format.cost(report.totals)
     yield Line(
-        "info", f"{len(sessions)} session{'' if len(sessions) == 1 else 's'}, {found.totals.calls:,} model calls, {calls}"
+        "info", f"{len(sessions)} session{'' if len(sessions) == 1 else 's'}, {report.totals.calls:,} model calls, {calls}"
     )
-    if found.is_cut:
-        begins = printable.moment(found.since / 1000)
+    if report.is_cut:
+        begins = printable.moment(report.since / 1000)
         yield Line("info", f"earlier events are left out: these are the newest, since {begins} (--since, --agent, --find)")
 
 
