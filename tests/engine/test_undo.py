@@ -222,6 +222,97 @@ def test_what_git_has_is_not_saved(desk: Desk) -> None:
     assert len(desk.folder.entries()) == 1
 
 
+def git(desk: Desk, *words: str) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": str(desk.home)}
+    name = ("-c", "user.name=ada", "-c", "user.email=ada@here.example")
+    subprocess.run(["/usr/bin/env", "git", *name, *words], cwd=desk.work, env=env, check=True, capture_output=True)
+
+
+@pytest.fixture
+def edited(desk: Desk) -> Desk:
+    """Work of a person in a repository: changed, added to the index, new, and what the last commit has."""
+    for step in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        git(desk, *step)
+    old = desk.work.joinpath("notes.txt").stat().st_mtime + 10
+    for name in ("index", "logs/HEAD"):
+        os.utime(desk.work / ".git" / name, (old, old))  # a minute later
+    for name, text in {"notes.txt": "edited", "docs/a.md": "added", "docs/new.md": "new"}.items():
+        (desk.work / name).write_text(text)
+        os.utime(desk.work / name, (old + 10, old + 10))
+    git(desk, "add", "docs/a.md")
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("command", "lost"),
+    [
+        ("git reset --hard", {"notes.txt", "docs/a.md"}),
+        ("git reset --hard HEAD", {"notes.txt", "docs/a.md"}),
+        ("cd docs && git reset --hard", {"notes.txt", "docs/a.md"}),
+        ("git -C docs reset --hard", {"notes.txt", "docs/a.md"}),
+        ("git checkout -f", {"notes.txt", "docs/a.md"}),
+        ("git checkout -- .", {"notes.txt"}),
+        ("git checkout notes.txt", {"notes.txt"}),
+        ("git restore .", {"notes.txt"}),
+        ("git clean -fdq", {"docs/new.md"}),
+        ("git reset -q --hard && git clean -fdq", {"notes.txt", "docs/a.md", "docs/new.md"}),
+    ],
+)
+def test_what_no_commit_has_is_saved_from_git(edited: Desk, command: str, lost: set[str]) -> None:
+    before = {name: (edited.work / name).read_bytes() for name in ("notes.txt", "docs/a.md", "docs/new.md", "other.txt")}
+    edited.runs(command)
+    now = {name: (edited.work / name) for name in before}
+    assert {name for name, path in now.items() if not path.exists() or path.read_bytes() != before[name]} == lost
+    [entry] = edited.folder.entries()
+    assert undo_restoring.restore(edited.folder, entry, LATER).failed == ()
+    assert {name: path.read_bytes() for name, path in now.items()} == before
+    assert "other.txt" not in {Path(saved.path).name for saved in entry.paths}
+
+
+@pytest.mark.parametrize("command", ["git stash drop", "git stash clear", "git stash pop"])
+def test_a_stash_comes_back(edited: Desk, command: str) -> None:
+    git(edited, "stash")
+    stash = (edited.work / ".git/refs/stash").read_bytes()
+    edited.runs(command)
+    assert not (edited.work / ".git/refs/stash").exists()
+    [entry] = edited.folder.entries()
+    undo_restoring.restore(edited.folder, entry, LATER)
+    assert (edited.work / ".git/refs/stash").read_bytes() == stash
+    git(edited, "checkout", "-qf")
+    git(edited, "stash", "pop")
+    assert (edited.work / "notes.txt").read_text() == "edited"
+
+
+@pytest.mark.parametrize(
+    "command", ["git", "git --version", "git reset", "git stash", "git clean -nd", "git status", "git checkout -b x"]
+)
+def test_what_git_does_not_discard_is_not_saved(edited: Desk, command: str) -> None:
+    assert edited.asks("exec", command=command) == []
+    assert edited.folder.entries() == []
+
+
+def test_an_index_that_cannot_be_read_is_said(edited: Desk) -> None:
+    (edited.work / ".git/index").write_bytes(b"DIRC\0\0\0\4\0\0\0\1")
+    [(code, reason)] = edited.asks("exec", command="git reset --hard")
+    assert code in ("undo.skipped", "undo.partial")
+    assert "index" in reason
+
+
+def test_an_index_that_is_a_pipe_is_not_opened(edited: Desk) -> None:
+    (edited.work / ".git/index").unlink()
+    os.mkfifo(edited.work / ".git/index")
+    [(_, reason)] = edited.asks("exec", command="git reset --hard")
+    assert "no file" in reason
+
+
+@pytest.mark.parametrize("data", [b"", b"DIRC", b"DIRC\0\0\0\2\xff\xff\xff\xff", b"DIRC\0\0\0\2\0\0\0\2" + b"x" * 70])
+def test_a_broken_index_is_no_error(edited: Desk, data: bytes) -> None:
+    (edited.work / ".git/index").write_bytes(data)
+    for command in ("git reset --hard", "git clean -fd"):
+        edited.asks("exec", command=command)
+    assert edited.asks("exec", command="rm notes.txt") == []
+
+
 def test_nothing_is_saved_if_it_is_switched_off(tmp_path: Path) -> None:
     desk = Desk(tmp_path, config={"mode": "shadow", "undo": {"enabled": False}})
     assert desk.asks("exec", command="rm -rf docs") == []

@@ -53,21 +53,21 @@ def _is_unchanged(path: str) -> bool:
 def _is_in_index(path: str, status: os.stat_result) -> bool | None:
     """Whether the index has the file as it is; None where there is no index. Raises `OSError`."""
     folder = Path(os.path.realpath(os.path.dirname(path)))  # noqa: PTH120 - Git works in the folder behind links
-    repository = _repository(folder)
-    if repository is None:
+    tree = repository(folder)
+    if tree is None:
         return None
     try:
-        index = (repository[1] / "index").open("rb")
+        index = (tree[1] / "index").open("rb")
     except FileNotFoundError:
         return None
     with index:
         now = os.fstat(index.fileno())
         data = index.read(min(MAX_INDEX, now.st_size) + 1)  # room is made for as much as is asked for
         written = now.st_mtime_ns
-    return _matches(data, os.path.relpath(folder / Path(path).name, repository[0]), status, written)
+    return _matches(data, os.path.relpath(folder / Path(path).name, tree[0]), status, written)
 
 
-def _repository(folder: Path) -> tuple[Path, Path] | None:
+def repository(folder: Path) -> tuple[Path, Path] | None:
     """The top folder of the working tree, and the folder with the index."""
     for above in (folder, *folder.parents):
         place = above / ".git"

@@ -23,7 +23,7 @@ from toolguard_engine.effects.calls.replaced_content import ReplacedContent
 from toolguard_engine.effects.facts.place_names import is_secret_name
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.model.call import Call
-from toolguard_engine.server import git_index
+from toolguard_engine.server import git_index, uncommitted_work
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_folder import UndoFolder
@@ -145,13 +145,25 @@ class UndoSaver:
         self._unpruned = None
 
     def _saved(self, job: _Job, folder: UndoFolder) -> UndoEntry:
-        changes = job.changes
+        changes, unread = _meant(job.changes)
         if len(changes) <= MAX_LOOKED_UP and all(change.way == "replaced" for change in changes):
             changes = tuple(change for change in changes if not git_index.is_committed(change.path))
         state = os.path.realpath(self._state_dir)
         where, own = Where(os.path.realpath(self._home), state_dir=state), str(atomic.own_folder(Path(state)))
         is_left_out = partial(_is_left_out, where, own)
-        return folder.save(job.cause, lambda saving: saving.save(changes), is_left_out, lambda: job.is_over)
+        return folder.save(job.cause, lambda saving: saving.save(changes, unread), is_left_out, lambda: job.is_over)
+
+
+def _meant(changes: tuple[ReplacedContent, ...]) -> tuple[tuple[ReplacedContent, ...], tuple[str, ...]]:
+    """The changes, with the files that Git discards in place of their folders; and why some of those are not known."""
+    known: dict[ReplacedContent, None] = {}
+    unread: list[str] = []
+    for change in changes:
+        try:
+            known.update(dict.fromkeys(uncommitted_work.meant(change)))
+        except (uncommitted_work.UnreadIndexError, OSError) as error:
+            unread.append(str(error))
+    return tuple(known), tuple(unread)
 
 
 def _is_left_out(where: Where, own: str, path: str) -> bool:

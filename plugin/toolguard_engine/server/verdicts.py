@@ -12,7 +12,7 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls import named_places
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.effects.calls.replaced_content import replaced_content
+from toolguard_engine.effects.calls.replaced_content import may_replace, replaced_content
 from toolguard_engine.guard import inner_call
 from toolguard_engine.layers import first_use, harm_in_room, known_inputs, unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
@@ -192,7 +192,7 @@ class Verdicts:
         undo = self._state.setup.undo
         if undo is None or not undo.is_on or reading.config.active_mode == "disabled":
             return
-        if not (reading.tool_effects or (reading.commands and any(reading.command_effects))):
+        if not may_replace(reading):
             return
         call = reading.call
         try:

@@ -63,8 +63,10 @@ class UndoSaving:
     def paths(self) -> tuple[SavedPath, ...]:
         return tuple(self._known.values())
 
-    def save(self, changes: tuple[ReplacedContent, ...]) -> None:
-        """Saves as much as the limits allow; `left_out` says what is missing."""
+    def save(self, changes: tuple[ReplacedContent, ...], unread: tuple[str, ...] = ()) -> None:
+        """Saves as much as the limits allow; `left_out` says what is missing, beginning with `unread`."""
+        for reason in unread:
+            self._leave_out(reason)
         try:
             for change in sorted(
                 changes, key=lambda content: content.way in _LINKED
