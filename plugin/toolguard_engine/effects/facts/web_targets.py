@@ -68,7 +68,7 @@ _ENDS = frozenset({
     "_delete_by_query", "delete_by_query", "delete-by-query", "delete_series", "_shrink", "delete-batch", "batchdelete",
     "bulk_delete", "bulk-delete", "bulkdelete", "_bulk_delete", "delete_all", "delete-all", "deleteall",
     "clean_tombstones", "removal", "cancellation", "invalidate", "invalidations", "unsubscribe", "step-down", "leave",
-    "reboot", "poweroff", "_rollover", "_forcemerge", "clearall",
+    "reboot", "poweroff", "_rollover", "_forcemerge", "clearall", "unlock", "alarm_disarm",
 })  # fmt: skip
 _STARTS = (
     "purge_",
