@@ -44,7 +44,7 @@ PARTS = frozenset(
         "cli/json5_edit": "json5_properties",
         "dashboard": "accessibility board live numbers phone",
         "engine": """built_texts effects_code file_memory landing_law landings metrics_import option_grammar
-        pattern_cost readtypes recorder runners serve_process toolacts work_allowance work_limit""",
+        packed_code pattern_cost readtypes recorder runners serve_process toolacts work_allowance work_limit""",
         "fleet": """access audit_append audit_shipping crashes failover fleet_commands fleet_engine fleet_page
         fleet_persons meaning_in_fleet metrics_shipping page_passkeys policy policy_engine schema store_law""",
     }.items()
