@@ -144,6 +144,35 @@ def test_a_card_shows_all_that_a_call_would_do(machine: Machine, visits: Visits)
     expect(shown).to_contain_text("Cannot be allowed for longer")
 
 
+def test_calls_are_answered_by_keys_alone(quiet: Machine, visits: Visits) -> None:
+    """One is walked to, read whole, and approved by a second press; the next one is denied."""
+    code = "\\n".join(f"line {number}" for number in range(40))
+    first = hold(quiet.places, shown=f'exec({{ command: "{code}" }})')
+    second = hold(quiet.places, binding="second")
+    page = visits(quiet).go("approvals")
+    expect(card(page, second.nonce)).to_be_visible()
+    page.keyboard.press("j")
+    expect(card(page, first.nonce)).to_be_focused()
+    expect(card(page, first.nonce).get_by_text("line 30")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(card(page, first.nonce).get_by_text("line 30")).to_be_visible()
+    page.keyboard.press("j")
+    expect(card(page, second.nonce)).to_be_focused()
+    page.keyboard.press("d")
+    expect(card(page, second.nonce)).to_contain_text("denied")
+    page.keyboard.press("k")
+    page.keyboard.press("j")
+    expect(card(page, first.nonce)).to_be_focused()
+    page.keyboard.press("a")
+    expect(card(page, first.nonce).get_by_role("button", name="Confirm: approve once")).to_be_enabled()
+    assert status_of(quiet.places, first.nonce) == "pending"
+    page.keyboard.press("?")
+    expect(page.get_by_text("j, k: next, previous call.")).to_be_visible()
+    page.keyboard.press("a")
+    expect(card(page, first.nonce)).to_contain_text("It has not run yet")
+    assert (status_of(quiet.places, first.nonce), status_of(quiet.places, second.nonce)) == ("approved", "denied")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("sure", [True, False])
 def test_always_allow_this(quiet: Machine, visits: Visits, *, sure: bool) -> None:

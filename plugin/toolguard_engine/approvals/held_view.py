@@ -96,9 +96,9 @@ def view(entry: HeldCall, facts: Facts | None = None) -> HeldView:
     details = entry.details or HeldDetails()
     named, also = _listed(details, facts or Facts())
     dangers = named or tuple(Danger(text, text, now) for text, now in also) or (Danger(UNNAMED, UNNAMED),)
-    fields, blocks, found = _code(entry, details)
+    fields, blocks, placed = _code(entry, details)
     complete = entry.whole and not any(block.hidden or _is_cut(block) for block in blocks)
-    read = entry.whole and found and _is_read(entry, details)
+    read = entry.whole and placed and _is_read(entry, details)
     enough = complete or read
     return HeldView(
         _title(named, dangers, details.more),
@@ -235,13 +235,13 @@ def _code(entry: HeldCall, details: HeldDetails) -> tuple[tuple[str, ...], tuple
     fields = tuple(f"{plain(name)}: {lines[0]}" for name, lines in given if name in inline)
     code = [(name, lines) for name, lines in given if name not in inline]
     parts, dangerous = dangers_of(entry), _dangerous(details)
-    blocks, found = list[CodeBlock](), set[Spellings]()
+    blocks, in_sight = list[CodeBlock](), set[Spellings]()
     for name, lines in code:
         block, here = _block(plain(name), lines, parts, dangerous, max(1, MAX_ROWS // len(code)))
         blocks.append(block)
-        found |= here
-    found |= {part for part in parts if any(places(field, text) for field in fields for text in part)}
-    return fields, tuple(blocks), bool(parts) and found >= set(parts)
+        in_sight |= here
+    in_sight |= {part for part in parts if any(places(field, text) for field in fields for text in part)}
+    return fields, tuple(blocks), bool(parts) and in_sight >= set(parts)
 
 
 def _dangerous(details: HeldDetails) -> set[str]:

@@ -245,7 +245,7 @@ export function waitingCard(app, first) {
   });
   if (first.status === "approved") report(`Approved. ${NOT_RUN}`);
   beat();
-  return { root, gateway, update, beat, allow, decided, missing, checkMoved: places.check, ended: () => Boolean(over) };
+  return { root, gateway, update, beat, allow, decided, missing, checkMoved: places.check, ended: () => Boolean(over), approve: () => yes.click(), deny: () => no.click() };
 }
 
 /** @param {string} label @param {string} text @param {string} [none] */

@@ -45,10 +45,10 @@ def timeline(
     decisions, decisions_from = _rows(connection, _DECISIONS, bounds, wanted, many)
     begins = max(calls_from, decisions_from)
     events = [*(_of_decision(decision_row(row)) for row in decisions), *(_of_call(call_row(row)) for row in calls)]
-    found = [event for event in _with_runs(events) if event.at >= begins and wanted.run in ("", event.run)]
-    shown = found[:many]
-    is_cut = len(found) > many or begins > bounds[0]
-    return Timeline(shown, shown[-1].at if len(found) > many else begins, bounds[1], is_cut, _totals(shown))
+    matching = [event for event in _with_runs(events) if event.at >= begins and wanted.run in ("", event.run)]
+    shown = matching[:many]
+    is_cut = len(matching) > many or begins > bounds[0]
+    return Timeline(shown, shown[-1].at if len(matching) > many else begins, bounds[1], is_cut, _totals(shown))
 
 
 class _Table(NamedTuple):

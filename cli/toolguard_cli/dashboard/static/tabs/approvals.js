@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { button, el, fill, visible } from "../dom.js";
 import * as format from "../format.js";
+import { heldKeys } from "../heldkeys.js";
 import { command, empty } from "../parts.js";
 import { history } from "../settled.js";
 import { waitingCard } from "../waiting.js";
@@ -85,6 +86,7 @@ export function approvals(app) {
     (/** @type {Pending} */ got) => app.hold(got),
   );
   list.addEventListener("pointerdown", checkMoved, true);
+  heldKeys(list, () => [...cards.values()]);
   setInterval(checkMoved, CHECK);
   return {
     root: el("div", { class: "stack" }, view.root, past.root),
