@@ -15,7 +15,7 @@ PAIRS = {**BRACKETS, "<": ">"}
 
 NO_SIGN = "_,;)="
 _FILLING = ("fills", "command")
-_PATTERN = r"(?:(?<=[(,~])|(?<=[(,~]\s))/(?![/*])(?:[^/\\\n]|\\.){1,200}+/"
+_PATTERN = r"(?:(?<=[(,~])|(?<=[(,~]\s))/(?![/*])(?>(?:[^/\\\n]|\\.){1,200})/"
 
 
 class Filled(NamedTuple):
@@ -61,7 +61,7 @@ def _plain(syntax: Syntax, quote: str) -> str:
     if syntax.doubles:
         return rf"{quote}[^{quote}]*+{quote}"
     escape = re.escape(syntax.escape)
-    return rf"{quote}(?:[^{quote}{escape}]|{escape}(?s:.))*+{quote}"
+    return rf"{quote}(?>(?:[^{quote}{escape}]|{escape}(?s:.))*){quote}"
 
 
 def text_end(syntax: Syntax, text: str, at: int, opening: str, closing: str) -> int:
