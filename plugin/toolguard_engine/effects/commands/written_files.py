@@ -117,9 +117,11 @@ class WrittenFiles:
             return self._of_similar_names(place, self.texts)
         if (text := self.text(path, cwd)) is not None:
             return text
-        if not any(sign in path for sign in "*?["):
+        if GLOB.search(path) is None or (wild := GLOB.search(place)) is None:
             return None
-        return self.joined((text for other, text in self.texts.items() if fnmatch(other, place)), "\n") or None
+        before = place[: wild.start()]  # most patterns mean no file of the command: comparing is cheaper than compiling
+        others = [other for other in self.texts if other.startswith(before)]
+        return self.joined((self.texts[other] for other in others if fnmatch(other, place)), "\n") or None
 
     def earlier_texts(self, path: str, cwd: str) -> list[str]:
         """What a file may contain if some of the command's changes have not happened."""
