@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -26,6 +27,14 @@ OVER = 2_000
 CALL = Call("exec", {"command": "ls"}, agent="main", session="a", cwd="/home/u/work", at=1_000.0)
 LONG = {"coproc": ("f() { coproc a*(a) {a..z}; }; f; " * 2_000)[:65_536], "paths": texts(65_536)["many '../a{} '"]}
 ORDINARY = "cd ~/work && git status && " + " && ".join(f"npm run build:{n} -- --out dist/{n}" for n in range(30))
+LENGTH = 10_000
+FOLDER_WORK = [
+    "cd /home/u/shop{n}", "cd /home/u/blog{n}/src", "git status -sb | head -{n}", "git log --oneline | sort -r | tail -n 9",
+    "rg -n todo{n} lib --glob '*.ts'", "grep -rl 'class A{n}' app --include=*.py | wc -l", "npm run lint:{n} -- --quiet",
+    "python3 -m pytest -q tests/test_{n}.py", "ls -l docs/{n}", "cp conf/{n}.ini conf/{n}.bak", "cat notes/{n}.md",
+    "find src -name '*{n}.js' -type f", "docker images shop{n}", "test -d out{n} || mkdir out{n}", "make -j4 part{n}",
+    "jq .version package{n}.json", "sed -n '{n}p' log.txt", "curl -sf https://shop.example/{n}", "echo part {n} is done",
+]  # fmt: skip
 
 
 def guard() -> Guard:
@@ -68,6 +77,20 @@ def test_certain_harm_is_blocked_all_the_same() -> None:
         spent(made, replace(CALL, params={"command": LONG["coproc"]}))
     harm = replace(CALL, params={"command": "rm -rf ~/.openclaw/toolguard; " + bomb(5, 20)})
     assert made.judge(harm).decision == "block"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ten_long_commands_in_a_row_that_change_folders_are_not_held(seed: int) -> None:
+    """What stands behind `a && cd b;` is judged in each folder in which the shell may be by then. A second lies between
+    them, much less than anybody needs to write one."""
+    made, chance = guard(), random.Random(seed)  # noqa: S311 - the same commands in each run
+    for number in range(10):
+        command = f"echo {number}"
+        while len(command) < LENGTH:
+            part = chance.choice(FOLDER_WORK).format(n=chance.randrange(10_000))
+            command += chance.choice([" && ", "; ", "\n"]) + part
+        call = replace(CALL, params={"command": command}, at=CALL.at + number)
+        assert made.judge(call).decision == "allow", number
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(-10, 200), st.integers(0, 3 * MOST)), max_size=40))

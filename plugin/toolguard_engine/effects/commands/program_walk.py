@@ -30,6 +30,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.manuals import wrapper_catalogue
+from toolguard_engine.effects.manuals.command_words import GivenOption
 from toolguard_engine.effects.manuals.wrapper_catalogue import WrapperWords
 from toolguard_engine.effects.programs import sql
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
@@ -47,6 +48,8 @@ _COMMANDS = word_set(
 )
 """Variables whose value is a command that other programs run."""
 
+_IN_ANY_FOLDER = PASSIVE | FOLDER_CHANGERS
+_FILTERS = program_catalogue.programs("typed_filter")
 _INTO_VARIABLES = program_catalogue.programs("variable_printer")
 _SAME_SHELL = frozenset({"command", "builtin"})
 _LOGINS = program_catalogue.programs("login")
@@ -57,6 +60,19 @@ def _split_string(program: ProgramRun, reading: WrapperWords) -> str:
     """What `env -S` runs: the text after the option, and all words after that."""
     text, *_ = reading.texts
     return " ".join((text.text, *program.argv[text.at + 1 :])).replace("\\_", " ")
+
+
+def _only_filters(program: ProgramRun) -> bool:
+    """Whether a program does nothing but pass its input on: it is given no file."""
+    if program.name not in _FILTERS or program.argv[0] != program.name:
+        return False
+    if program.redirects or program.assigns or program.given or not program.readings:
+        return False
+    return not any(words.operands or words.unknown or any(map(_does_more, words.given)) for words in program.readings)
+
+
+def _does_more(option: GivenOption) -> bool:
+    return bool(option.entry.role or option.entry.traits)
 
 
 class ProgramWalk(CodeWalk):
@@ -73,7 +89,7 @@ class ProgramWalk(CodeWalk):
         """Runs a program that a text of the shell names, so that a builtin of this name comes before files."""
         if state.frames and program.name in JUMPS:
             state.jump(program.argv)
-        if state.others and program.name not in PASSIVE and program.name not in FOLDER_CHANGERS:
+        if state.others and program.name not in _IN_ANY_FOLDER:
             self._elsewhere_as_well(program, state)
         if program.name in _INTO_VARIABLES and "-v" in program.argv:
             self._printed_into(program, state)
@@ -89,7 +105,9 @@ class ProgramWalk(CodeWalk):
             state.assign(program.argv[at + 1], printed(replace(program.with_words(rest), piped=True)).text or UNKNOWN)
 
     def _elsewhere_as_well(self, program: ProgramRun, state: ShellState) -> None:
-        """Runs a program in the other folders that the shell may be in."""
+        """Runs a program in the other folders that the shell may be in, unless it does the same in each."""
+        if _only_filters(program) and not self._is_other(program.name, state):
+            return
         for folder in state.others:
             inner = state.fork()
             inner.cwd, inner.others = folder, ()

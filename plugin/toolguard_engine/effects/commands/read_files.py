@@ -8,16 +8,13 @@ from posixpath import basename
 
 from toolguard_engine.effects.commands.file_lines import fixed_lines, run_lines
 from toolguard_engine.effects.commands.runner_files import NO_CODE, found_file, operands, targets
-from toolguard_engine.effects.commands.runner_table import Runner
+from toolguard_engine.effects.commands.runner_table import VERB_WITHIN, Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.syntax import language_table, quoted_commands, tool_scripts
 from toolguard_engine.effects.syntax.project_files import Lines, Rules
 from toolguard_engine.effects.syntax.shell_state import ShellState
-
-VERB_WITHIN = 10
-"""Words: global options with values stand before it."""
 
 
 def walk_file(walk: Walk, file: FilePlace, row: Runner, program: ProgramRun, state: ShellState) -> None:

@@ -11,7 +11,7 @@ from posixpath import join
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.commands.change_walk import STDIN
-from toolguard_engine.effects.commands.runner_table import Runner
+from toolguard_engine.effects.commands.runner_table import SETTINGS, Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
@@ -105,7 +105,7 @@ def _are_untouched(walk: Walk, row: Runner, program: ProgramRun, folder: str) ->
     others = walk.running.paths(at_home, program.cwd) if at_home else ()
     if paths is None or others is None:
         return False
-    if row.language not in _SETTINGS:
+    if row.language not in SETTINGS:
         walk.will_run_all(paths, program)
     return walk.running.are_untouched(paths) and walk.running.are_untouched(others)
 
@@ -132,14 +132,10 @@ def _at_home(group: tuple[str, ...], program: ProgramRun) -> tuple[str, ...]:
 
 def _will_run(walk: Walk, row: Runner, group: tuple[str, ...], folder: str, program: ProgramRun) -> None:
     """What this command or a later call puts there runs, whether anything lies there now or not."""
-    if not row.always and row.language not in _SETTINGS:
+    if not row.always and row.language not in SETTINGS:
         for name in group:
             if name[:1] != "~":
                 walk.will_run(join(folder, name), program)
-
-
-_SETTINGS = frozenset({"git", "ssh", "vim", "npmrc"})
-"""Languages of files that programs read all the time."""
 
 
 def made_elsewhere(walk: Walk, row: Runner, program: ProgramRun, folder: str) -> Iterator[FilePlace]:

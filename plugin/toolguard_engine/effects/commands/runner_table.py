@@ -47,6 +47,21 @@ class Runner(msgspec.Struct, frozen=True, omit_defaults=True):
     always: bool = False
 
 
+SETTINGS = frozenset({"git", "ssh", "vim", "npmrc"})
+"""Languages of files that programs read all the time."""
+
+VERB_WITHIN = 10
+"""Words of a program among which its verb is: global options with values stand before it."""
+
+
+def has_verb(row: Runner, argv: tuple[str, ...]) -> bool:
+    """Whether a program is given the words with which it reads by this row."""
+    if not row.verbs:
+        return True
+    words = argv[1:VERB_WITHIN]
+    return any(all(word in words for word in verb) for verb in row.verbs)
+
+
 class RunVariable(msgspec.Struct, frozen=True, omit_defaults=True):
     """`runs`: the command that does what these variables have programs do."""
 

@@ -14,7 +14,7 @@ from toolguard_engine.effects.commands.carried_commands import (
     run_compiled_input,
 )
 from toolguard_engine.effects.commands.handed_code import run_handed_code
-from toolguard_engine.effects.commands.read_files import VERB_WITHIN, walk_file
+from toolguard_engine.effects.commands.read_files import walk_file
 from toolguard_engine.effects.commands.runner_files import MAX_WORDS, names_in, option_values, read_files
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.set_variables import run_variable
@@ -39,10 +39,8 @@ def run_read_files(walk: Walk, program: ProgramRun, state: ShellState) -> None:
 
 
 def _applies(row: Runner, program: ProgramRun) -> bool:
-    if row.verbs:
-        words = program.argv[1:VERB_WITHIN]
-        if not any(all(word in words for word in verb) for verb in row.verbs):
-            return False
+    if not runner_table.has_verb(row, program.argv):
+        return False
     return not row.unless or not any(
         word.startswith(each) and not word.endswith("=none") for word in program.argv[1:MAX_WORDS] for each in row.unless
     )

@@ -122,12 +122,12 @@ class ValueWalk(ProgramWalk):
             if isinstance(word, str):
                 argv.append(word)
                 continue
-            found = fields.expand(word, state, self.capture)
-            if found.cut:
+            expansion = fields.expand(word, state, self.capture)
+            if expansion.cut:
                 self.flaws.add("long")
-            if found.feed is not None:
-                given += [(len(argv) + at, found.feed) for at in range(len(found.texts))]
-            if found.unset:
-                unset += range(len(argv), len(argv) + len(found.texts))
-            argv += found.texts
+            if expansion.feed is not None:
+                given += [(len(argv) + at, expansion.feed) for at in range(len(expansion.texts))]
+            if expansion.unset:
+                unset += range(len(argv), len(argv) + len(expansion.texts))
+            argv += expansion.texts
         return argv, given, unset
