@@ -81,6 +81,7 @@ FOUND = [
     "".join(f"locate < a{n} | locate > b{n}; " for n in range(240)),
     "cat > a.sh <<'E'\n" + "npm install openclaw@1 --prefix /x; " * 280 + "\nE\nsh a.sh",
     "awk 'BEGIN{" + "".join(f'system("a{n}");' for n in range(3_000)) + "}'",
+    "\n" * 30_000 + "ls", "#\n;\n" * 10_000, "! " * 12_000,
     "node - <<'E'\nconst a = {};" + "".join(f"a.k{n} = a;" for n in range(6)) + "JSON.stringify(a);" * 1_500 + "\nE",
 ]  # fmt: skip
 """Texts that a search found to be expensive, each once far beyond what was counted."""

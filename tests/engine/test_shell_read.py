@@ -246,6 +246,7 @@ LAST = {
     "alias r='rm -r'; r x": "rm -r x",
     "[[ -e x ]] && rm x": "rm x",
     "ls |\n rm x": "rm x",
+    "ls |\n\n\t# then\n rm x": "rm x",
     "ls; rm x &": "rm x",
     "! rm x": "rm x",
     "until rm x\ndo :\ndone": ":",
@@ -259,6 +260,18 @@ LAST = {
 def test_the_last_program_that_runs() -> None:
     found = {command: (ran(command)[-1], bool(read(command).flaws)) for command in LAST}
     assert found == {command: (last, False) for command, last in LAST.items()}
+
+
+@each_row("between", ["\n", "\n\n", " # a\n", "\n # a\n\n  ", "\\\n\n", "&\n\n"])
+def test_a_pipeline_continues_behind_lines_without_a_command(between: str) -> None:
+    runs = read(f"ls |{between}sh").runs
+    assert [run.piped for run in runs] == [True, False]
+    assert runs[0].pipeline == runs[1].pipeline
+
+
+@each_row("ends", ["\n", "\n\n", " # |\n", " \\|\n", " '|'\n", ";\n\n"])
+def test_a_line_that_ends_in_no_pipe_ends_the_pipeline(ends: str) -> None:
+    assert not read(f"ls{ends}sh").runs[0].piped
 
 
 ALL = {

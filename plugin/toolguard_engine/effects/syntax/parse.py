@@ -37,8 +37,8 @@ from toolguard_engine.effects.syntax.word_parts import (
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
 MAX_CHARS = 65_536
-SIMPLE = 4
-"""Steps of work for each simple command."""
+SIMPLE, BETWEEN = 4, 0.5
+"""Steps of work for each simple command, and for what stands between two: an operator, a keyword, a comment."""
 
 CHARACTERS = 32
 """That are read in one step of work."""
@@ -51,6 +51,9 @@ _OPENERS = frozenset({"if", "for", "while", "until", "case", "select", "function
 _SKIPPED = frozenset({"!", "time", "coproc"})
 _TIME_OPTIONS = lazy_re.compile(rf"(?:[ \t]++(?:-p|--){DELIMITED})*")
 """Options of bash's `time` keyword."""
+
+_EMPTY_LINES = lazy_re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)++")
+"""Lines without a command, behind the end of a line: they end nothing more."""
 
 _OPTION = lazy_re.compile(r"""[ \t]++['"\\]*+-""")
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
@@ -133,8 +136,8 @@ class _Reader(PartReader):
             self.flaws.add("deep")
             raise Enough
         pipeline: Pipeline | None = None
-        after, negated = "", False
-        match = TOKEN.match
+        after, negated, behind_pipe = "", False, -1
+        match, spend = TOKEN.match, self.work.spend
         while True:
             token = self._token
             if token is None or token.start() != self.at:
@@ -146,6 +149,7 @@ class _Reader(PartReader):
                 token = match(self.text, self.at)
                 assert token is not None  # noqa: S101 - the last alternative always matches
             kind = token.lastgroup
+            spend(BETWEEN)
             if kind == "operator":
                 sign = token["operator"]
                 if sign in stops:
@@ -158,16 +162,20 @@ class _Reader(PartReader):
                     pipeline = self._add(script, pipeline, self._subshell(depth), after=after)
                     continue
                 self.at = token.end()
-                if sign == "\n" and self._waiting:
-                    self._bodies(depth)
+                if sign == "\n":
+                    if self._waiting:
+                        self._bodies(depth)
+                    if empty := _EMPTY_LINES.match(self.text, self.at):
+                        self.at = empty.end()
                 if sign in ("|", "|&"):
+                    behind_pipe = self.commands
                     continue
                 if sign == "&" and script:
                     script[-1].background = True
                 if sign != "\n":
                     after, negated = _follows(sign, negated=negated), False
                     pipeline = None
-                elif not self._is_piped(token.start()):
+                elif behind_pipe != self.commands:  # else the pipeline continues in the next line
                     after = "" if pipeline else after  # `a &&` continues in the next line
                     pipeline, negated = None, False
             elif kind == "word" and token["word"] in _RESERVED:
@@ -200,11 +208,6 @@ class _Reader(PartReader):
             end = after.end()
         self.at = end
         return None if word in _SKIPPED else self._compound(word, depth)
-
-    def _is_piped(self, at: int) -> bool:
-        """Whether the text before `at` ends in a pipe, so that the pipeline continues after the newline."""
-        before = self.text[max(0, at - 20) : at].rstrip(" \t\r")
-        return before.endswith(("|", "|&")) and not before.endswith("||")
 
     def _add(self, script: Script, pipeline: Pipeline | None, command: Command, *, after: str = "") -> Pipeline:
         self.commands += 1
