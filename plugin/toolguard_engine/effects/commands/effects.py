@@ -146,6 +146,7 @@ def effects(  # noqa: PLR0912 - a case for each combination
             for effect in handed_keys.effects(program, where):
                 found += _shown(effect, seen.runs, at)
             if name not in PROGRAMS:
+                work.spend(OF_UNKNOWN)
                 found += _of_unknown(seen.runs, at, where)
         if len(program.argv) > audiences.LEAST and audiences.may_expose(program):
             found += audiences.effects(program)
@@ -216,8 +217,9 @@ def _of_unknown(runs: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator
 MOST_EFFECTS = 4 * MAX_PATHS
 """Of a command that does the same again and again."""
 
-EFFECT, GLOB, OF_MANY = 5, 20, 12
-"""Steps of work for each effect, for one on files that a pattern names, and for one of many whose places are new."""
+EFFECT, GLOB, OF_MANY, OF_UNKNOWN = 5, 20, 12, 3
+"""Steps of work for each effect, for one on files that a pattern names, for one of many whose places are new, and for each
+program that is not known."""
 
 PARTNERS = 100
 """In a flood, so many of the last effects are combined with the severe ones after them."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
@@ -474,6 +475,12 @@ def effects(program: ProgramRun, where: Where) -> list[Effect]:
     found = list(written_over(program, where)) if any(map(text.__contains__, _OWN_HINTS)) or program.cwd else []
     return found + [
         Effect(_KIND, f"{program.name} {target}"[:_SHOWN], "", flags, program)
-        for flags, hints, finds in _PRINCIPLES
-        if any(map(text.__contains__, hints)) and (target := finds(words, program, where))
+        for flags, _, finds in _hinted(text)
+        if (target := finds(words, program, where))
     ]
+
+
+@lru_cache(maxsize=16)
+def _hinted(text: str) -> tuple[tuple[frozenset[str], tuple[str, ...], Finds], ...]:
+    """The principles that may speak about these words. What runs often is in turn with little else."""
+    return tuple([principle for principle in _PRINCIPLES if any(map(text.__contains__, principle[1]))])
