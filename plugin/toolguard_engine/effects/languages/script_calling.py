@@ -199,7 +199,7 @@ class CallReader(TokenReader):
         run = self.run
         full = run.library.full(value.name)
         known = full in run.library.functions or full.rpartition(".")[2] in run.library.methods
-        if known and ("." in full or (full == "unlink" and run.syntax is PERL)):
+        if known and ("." in full or full in run.library.alone):
             return run.call(value, [], base)
         if value.name[:1] == "." and sources(base):  # `ENV.to_a.inspect`: what is made of a value is from where that is from
             return Unknown(sources=sources(base))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.effects.languages import script_calls
 from toolguard_engine.effects.languages.awk.awk_syntax import AWK
 from toolguard_engine.effects.languages.code_deeds import INPUT, shell, write
 from toolguard_engine.effects.languages.code_values import (
@@ -290,10 +291,7 @@ class ScriptReader(CommandReader):
         if token.kind == "string":
             return self.filled(token), at + 1
         if token.kind == "command":
-            command = self.filled(token)
-            for choice in choices(command):
-                self.run.add(shell(text(choice), within=sources(command)))
-            return printed(text(command)), at + 1
+            return script_calls.shell(self.run, [self.filled(token)], None), at + 1
         if token.kind == "words":
             return token.text.split()[:200], at + 1
         if token.kind == "number":
@@ -438,8 +436,7 @@ def _awk_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[Va
     """`print x | "sh"`, `"date" | getline d`."""
     at += 1 + reader.is_sign(at + 1, end, "&")
     if at < end and reader.tokens[at].text == "getline":
-        for choice in choices(value):
-            reader.run.add(shell(text(choice)))
+        script_calls.shell(reader.run, [value], None)
         at += 1
         if at < end and reader.tokens[at].kind == "name":
             reader.run.names[reader.tokens[at].text] = printed(text(value))

@@ -54,7 +54,7 @@ class LanguageLibrary(msgspec.Struct, frozen=True):
     their last name, whatever they belong to; `full`: the full name that a module or name has; `member`: other members;
     `environment`: names of the whole environment; `command`: a
     command that is not in `functions`, for languages of commands;
-    `program`: the interpreter."""
+    `program`: the interpreter; `alone`: functions that are called without arguments or parentheses."""
 
     constants: Mapping[str, Value]
     functions: Mapping[str, Act]
@@ -64,6 +64,7 @@ class LanguageLibrary(msgspec.Struct, frozen=True):
     environment: frozenset[str] = frozenset()
     command: Callable[[ScriptRun, str, list[Value]], Value] | None = None
     program: str = ""
+    alone: frozenset[str] = frozenset()
 
 
 class Walker(Protocol):

@@ -106,6 +106,10 @@ def _unlinked(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return calls.on_paths(deeds.delete, every=True)(run, args or [run.names.get("$_", NOTHING)], base)
 
 
+def _evaluated(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    return calls.evaluating(run, args or [run.names.get("$_", FROM_INPUT)], base)
+
+
 _PERL: dict[str, Act] = calls.rows(
     ("unlink", _unlinked),
     ("rmdir", calls.on_paths(deeds.delete)),
@@ -127,7 +131,7 @@ _PERL: dict[str, Act] = calls.rows(
     ("link", calls.on_two(calls.hard_link)),
     ("chmod", chmod),
     ("chdir", calls.on_paths(deeds.change_folder)),
-    ("eval", calls.evaluating),
+    ("eval", _evaluated),
     ("decode_base64 MIME::Base64::decode_base64 MIME::Base64::decode", calls.decoding("base64")),
     ("pack unpack", unpacked),
     ("join", joined),
@@ -155,10 +159,11 @@ _PERL_METHODS: dict[str, Act] = calls.rows(
     ("remove_tree decoded_content content new close print", calls.itself),
 )
 PERL_LIBRARY = LanguageLibrary(
-    {**NAMED, "@ARGV": [NOTHING], "$0": "script.pl", "STDIN": FROM_INPUT},
+    {**NAMED, "@ARGV": [NOTHING], "$0": "script.pl", "STDIN": FROM_INPUT, "$_": FROM_INPUT},
     _PERL,
     _PERL_METHODS,
     member=_perl_member,
     environment=frozenset({"%ENV"}),
     program="perl",
+    alone=frozenset({"unlink", "eval"}),
 )

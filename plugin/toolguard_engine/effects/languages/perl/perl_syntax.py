@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.languages.script_syntax import Syntax
 
 PERL = Syntax(
@@ -15,3 +16,16 @@ PERL = Syntax(
     flat=True, sigils=True,
     operators=frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}), function="sub",
 )  # fmt: skip
+
+_LOOP = lazy_re.compile(r"\b(while|until)(\s{0,20}+\(\s{0,20}+)(?=<[$\w<>]{0,80}+>\s{0,20}+\))")
+_POSTFIX_LOOP = lazy_re.compile(r"\b(while|until)(\s{1,20}+)(?=<[$\w<>]{0,80}+>\s{0,20}+(?:;|\}|\Z))")
+_LINES = lazy_re.compile(r"<(?:<>)?>|<(STDIN|ARGV|\$\w{1,60}+)>")
+"""`<>`, `<<>>`, `<STDIN>`, `<$file>`: the next line, or all of them."""
+
+
+def with_names_for_lines(code: str) -> str:
+    """The code with a handle's name for what is read from it, and the variable that a loop over lines gives them to."""
+    if "<" not in code or ">" not in code:
+        return code
+    code = _POSTFIX_LOOP.sub(r"\1\2$_ = ", _LOOP.sub(r"\1\2$_ = ", code))
+    return _LINES.sub(lambda match: f" {match[1] if match[1] and match[1][0] == '$' else 'STDIN'} ", code)

@@ -172,7 +172,7 @@ _RUBY: dict[str, Act] = calls.rows(
     ("Net.HTTP.post Net.HTTP.post_form HTTParty.post Faraday.post RestClient.post HTTP.post", posted),
     ("JSON.generate JSON.dump JSON.parse Base64.encode64 Base64.strict_encode64", calls.encoded),
     ("format sprintf", formatted),
-    ("STDIN.read $stdin.read ARGF.read gets STDIN.gets", calls.constant(FROM_INPUT)),
+    ("gets readline readlines Kernel.gets", calls.constant(FROM_INPUT)),
 )
 _RUBY_METHODS: dict[str, Act] = calls.rows(
     (
@@ -199,10 +199,17 @@ _RUBY_METHODS: dict[str, Act] = calls.rows(
     ("children", _path_children),
 )
 RUBY_LIBRARY = LanguageLibrary(
-    {**NAMED, "ARGV": [NOTHING], "__dir__": ".", "__FILE__": "./script.rb"},
+    {
+        **NAMED,
+        **dict.fromkeys(("STDIN", "$stdin", "ARGF", "$<", "$_"), FROM_INPUT),
+        "ARGV": [NOTHING],
+        "__dir__": ".",
+        "__FILE__": "./script.rb",
+    },
     _RUBY,
     _RUBY_METHODS,
     member=_ruby_member,
     environment=frozenset({"ENV"}),
     program="ruby",
+    alone=frozenset({"gets", "readline", "readlines"}),
 )
