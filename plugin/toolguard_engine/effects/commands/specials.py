@@ -27,7 +27,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRu
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.wrappers import SHELLS
-from toolguard_engine.effects.syntax import tool_scripts
+from toolguard_engine.effects.syntax import sed_scripts, tool_scripts
 from toolguard_engine.effects.syntax.outputs import NOTHING, known_text, together
 from toolguard_engine.effects.syntax.project_files import makefile
 from toolguard_engine.effects.syntax.shell_state import ShellState
@@ -219,10 +219,16 @@ MAX_SED = 4_000
 
 
 def _sed(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | None:
-    """Commands run by GNU sed: `sed '1e date'`, `sed 's/.*/date/e'`."""
+    """Commands run by GNU sed: `sed '1e date'`, `sed 's/.*/date/e'`, and lines of its input: `sed e`, `sed 's/a/b/e'`."""
     for word in program.argv[1:]:
         for _, command in tool_scripts.sed(word[:MAX_SED]) if "e" in word else ():
             walk.inner_text(command, replace(program, piped=False, stdin=None), state.fork(program.name))
+    words = program.words
+    scripts = (word.text[:MAX_SED] for word in words.named("script"))
+    if not words.has("--sandbox") and any(map(sed_scripts.runs_lines, scripts)):
+        fed = program.stdin or StdinSource(files=tuple(word.text for word in words.named("input")))
+        lines = StdinSource(None, (*fed.programs, program.name), fed.files, was=fed.was if fed.text is None else fed.text)
+        walk.run(replace(program, argv=("sh",), name="sh", stdin=lines, redirects=(), given=()), state.fork(program.name))
     return None
 
 
