@@ -83,6 +83,12 @@ FOUND = [
     "awk 'BEGIN{" + "".join(f'system("a{n}");' for n in range(3_000)) + "}'",
     "\n" * 30_000 + "ls", "#\n;\n" * 10_000, "! " * 12_000,
     "node - <<'E'\nconst a = {};" + "".join(f"a.k{n} = a;" for n in range(6)) + "JSON.stringify(a);" * 1_500 + "\nE",
+    "../;" + "docker run -v /:/x a sh -c '" * 170, "../;" + "tar c / -C / '" * 420,
+    *[
+        f"{copy} {''.join(f'{exclude}a{n} ' for n in range(150))}{exclude}.openclaw "
+        + "".join(f"{'/' * n}home/u " for n in range(1, 60))
+        for copy, exclude in (("rsync -a", "--exclude="), ("tar c", "--exclude="), ("grep -r x", "--exclude-dir="))
+    ],
 ]  # fmt: skip
 """Texts that a search found to be expensive, each once far beyond what was counted."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from functools import reduce
 from itertools import islice
 
 from toolguard_engine.effects.facts import program_catalogue
@@ -69,11 +69,15 @@ def _is_busybox_server(run: ProgramRun) -> bool:
 def _by_manual(run: ProgramRun, words: CommandWords) -> Iterator[Source]:
     """What it packs or copies. A program that copies like `cp` takes folders only if it is told to."""
     if "packs" in words.acts:
-        folders = words.named("folder")
+        folders = deque(words.named("folder"))
+        first: list[str] = []
+        whole = ""
         for word in words.named("member", "source"):
-            before = [folder.text for folder in folders if folder.at < word.at]
-            whole = reduce(_inside, before, "")
-            yield from ((word.at, word.text, folder) for folder in dict.fromkeys([whole, *before[:MAX_FOLDERS]]))
+            while folders and folders[0].at < word.at:
+                folder = folders.popleft().text
+                whole = _inside(whole, folder)
+                first += [folder][: MAX_FOLDERS - len(first)]
+            yield from ((word.at, word.text, folder) for folder in dict.fromkeys([whole, *first]))
         if not words.named("member", "source", "names") and words.one("archive") and "recurses" in words.does:
             yield 0, ".", ""
     elif "copies" in words.does and (words.recursive or words.named("names") or run.name not in _LIKE_CP):

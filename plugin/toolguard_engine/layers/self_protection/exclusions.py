@@ -6,7 +6,8 @@ excludes nothing. If a pattern is about the secrets, but the order of options or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from fnmatch import filter as matching
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -17,6 +18,7 @@ from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection import listed_patterns
 from toolguard_engine.layers.self_protection.scene import CommandScene, lies_below, resolved
+from toolguard_engine.model.lazy import kept_with
 
 Left = Literal["all", "unsure", "none"]
 """Whether all secrets are excluded, this is not known, or no exclusion concerns them."""
@@ -33,11 +35,13 @@ _BY_PATH = program_catalogue.programs("path_excluder")
 _MAX_PATTERNS = 200
 
 
-def patterns(run: ProgramRun) -> Iterator[tuple[int, str]]:
+@kept_with
+def patterns(run: ProgramRun) -> list[tuple[int, str]]:
     """The exclusion patterns, each with the position of its word. If the command line can be read in several ways, only
     those that are patterns in all of them."""
     first, *others = map(_by_manual, run.readings) if run.readings else ([],)
-    yield from (pattern for pattern in first if all(pattern in other for other in others))
+    in_all = [frozenset(other) for other in others]
+    return [pattern for pattern in first if all(pattern in other for other in in_all)]
 
 
 def _by_manual(words: CommandWords) -> list[tuple[int, str]]:
@@ -72,6 +76,19 @@ def secrets(scene: CommandScene) -> tuple[tuple[str, ...], ...]:
     return (own, *(key for key in more if key[: len(state)] == state or key[-1] not in protected_paths.KEYS))
 
 
+def not_left_out(run: ProgramRun, scene: CommandScene, folders: Iterable[tuple[str, str, int]]) -> str | None:
+    """How the command spells the first of these folders of which a program may take secrets; None if it takes none of any.
+    Each is a folder, as `left_out` takes it, its spelling, and the position of a word."""
+    for number, (root, named, end) in enumerate(dict.fromkeys(folders)):
+        if number == _MAX_FOLDERS or left_out(run, scene, root, named, end) != "all":
+            return named
+    return None
+
+
+_MAX_FOLDERS = 4
+"""Folders with secrets, for each of which all patterns of a program are compared. Honest commands have one or two."""
+
+
 def left_out(run: ProgramRun, scene: CommandScene, root: str, named: str, end: int = 0) -> Left:
     """`root`: the folder that is copied or searched; `named`: how the command spells it.
 
@@ -87,7 +104,8 @@ def left_out(run: ProgramRun, scene: CommandScene, root: str, named: str, end: i
     exceptions = [*_exceptions(run), *(pattern_list.at for pattern_list in lists if pattern_list.may_have_exceptions)]
     if exceptions and run.name in _FIRST_COUNTS:
         end, exceptions = min([*exceptions, *([end] if end else [])]), []
-    counting = [pattern for at, pattern in patterns_of if not end or at < end]
+    names = {part for key in below for part in key}
+    counting = [pattern for at, pattern in patterns_of if (not end or at < end) and _may_cover(pattern, names)]
     covered = (any(_covers(pattern, key, root, named, run, scene) for pattern in counting) for key in below)
     if below and not exceptions and all(covered):
         return "all"
@@ -99,6 +117,7 @@ _FIRST_COUNTS = frozenset(manual_catalogue.aliases("rsync"))
 """Programs for which the first rule that fits a file decides."""
 
 
+@kept_with
 def _exceptions(run: ProgramRun) -> list[int]:
     """The positions of what may take back an exclusion, or give its pattern another meaning."""
     if not run.moves_files:
@@ -125,7 +144,7 @@ def _is_left_out_otherwise(run: ProgramRun, scene: CommandScene, below: list[tup
     if not run.moves_files:
         return bool(_exceptions(run))
     names = {part.strip(".") for key in secrets(scene) for part in key}
-    expressions = [word.text for words in run.readings for word in words.named("exclude-regex")]
+    expressions = _expressions(run)
     if any(".*" in text or any(name in text for name in names) for text in expressions):
         return True
     wanted = [
@@ -135,6 +154,13 @@ def _is_left_out_otherwise(run: ProgramRun, scene: CommandScene, below: list[tup
     return bool(wanted) and not any(_may_take(pattern, key, scene) for pattern in wanted[:_MAX_PATTERNS] for key in below)
 
 
+@kept_with
+def _expressions(run: ProgramRun) -> list[str]:
+    """The regular expressions for what it leaves out."""
+    return [word.text for words in run.readings for word in words.named("exclude-regex")]
+
+
+@kept_with
 def _included(run: ProgramRun) -> list[str]:
     """The patterns of the only files that it takes, in every reading of its words."""
     first, *others = ({word.text for word in words.named("include")} for words in run.readings)
@@ -156,17 +182,29 @@ def _mentions(pattern: str, scene: CommandScene) -> bool:
     names = {part for key in secrets(scene) for part in key}
     parts = [part for part in pattern.split("/") if part]
     telling = [part for part in parts if part.strip("*")] or parts
-    return any(part in names or any(fnmatchcase(name, part) for name in names) for part in telling)
+    return any(part in names or matching(names, part) for part in telling)
+
+
+def _may_cover(pattern: str, names: set[str]) -> bool:
+    """Whether a pattern ends in one of the names in the paths of secrets."""
+    last = _whole_folder(pattern).rpartition("/")[2]
+    return last in names or bool(matching(names, last))
+
+
+def _whole_folder(pattern: str) -> str:
+    """A pattern without its kind, and without what says that it means all that is in a folder."""
+    pattern = pattern.removeprefix("sh:").removeprefix("fm:")
+    while pattern.endswith(("/", "/*", "/**", "/***")):
+        pattern = pattern.rpartition("/")[0]
+    return pattern
 
 
 def _covers(pattern: str, key: tuple[str, ...], root: str, named: str, run: ProgramRun, scene: CommandScene) -> bool:
     """Whether a pattern excludes the secret, or a folder above it inside the root."""
     above = len([part for part in root.split("/") if part])
-    pattern = pattern.removeprefix("sh:").removeprefix("fm:")
     if run.name == "rclone" and not pattern.endswith("/**"):
         return False
-    while pattern.endswith(("/", "/*", "/**", "/***")):
-        pattern = pattern.rpartition("/")[0]
+    pattern = _whole_folder(pattern)
     if pattern.startswith(("~", "$", "/")):
         wanted = [part for part in resolved(pattern, scene.host, scene.here(run)).split("/") if part]
         given = run.name in _BY_PATH or (run.name in TARS and named.startswith(("/", "~", "$")))

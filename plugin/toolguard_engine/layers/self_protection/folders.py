@@ -15,7 +15,7 @@ from toolguard_engine.effects.landings.checked_out_files import working_tree
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection import copies, own_config
-from toolguard_engine.layers.self_protection.exclusions import TARS, left_out
+from toolguard_engine.layers.self_protection.exclusions import TARS, not_left_out
 from toolguard_engine.layers.self_protection.scene import (
     COPY,
     FILES,
@@ -70,16 +70,17 @@ def _taken_paths(words: CommandWords) -> list[str]:
 
 def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """Whether it copies a folder with a secret that is not excluded."""
-    finding = None
+    folders = []
     for at, word, folder in copies.sources(run):
         if UNKNOWN in folder or not (root := _secret_root(word, resolved(folder, scene.host, scene.here(run)), scene)):
             continue
         if place_of(root, scene.host, ("/",)) in ("guard", "key"):
             return ProtectionFinding(KEY, cause=word, harmless="secrets")
-        left = left_out(run, scene, root, word, at if run.name in TARS else 0)
-        if left != "all":
-            finding = ProtectionFinding(COPY, certain=False, cause=word, harmless=None if copies.serves(run) else "secrets")
-    return finding
+        folders.append((root, word, at if run.name in TARS else 0))
+    cause = not_left_out(run, scene, folders)
+    if cause is None:
+        return None
+    return ProtectionFinding(COPY, certain=False, cause=cause, harmless=None if copies.serves(run) else "secrets")
 
 
 def _added(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:

@@ -20,7 +20,7 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.file_readers import found_in
 from toolguard_engine.layers.self_protection import content_searches
 from toolguard_engine.layers.self_protection.content_searches import SearchRequest
-from toolguard_engine.layers.self_protection.exclusions import SEARCHERS, left_out, secrets
+from toolguard_engine.layers.self_protection.exclusions import SEARCHERS, not_left_out, secrets
 from toolguard_engine.layers.self_protection.file_lists import reads_list
 from toolguard_engine.layers.self_protection.scene import (
     COPY,
@@ -119,8 +119,7 @@ def _by_request(asked: SearchRequest, run: ProgramRun, scene: CommandScene) -> P
     names = [key[-1].lower() for key in secrets(scene)]
     if not asked.recursive or not asked.lax or not starts or not asked.may_open(names):
         return None
-    folders = [(start, resolved(start, scene.host, scene.here(run))) for start in starts]
-    if all(left_out(run, scene, folder, start) == "all" for start, folder in folders):
+    if not_left_out(run, scene, ((resolved(start, scene.host, scene.here(run)), start, 0) for start in starts)) is None:
         return None
     reads = not asked.names_only or any(_reads(other) for other in _takers(run, scene))
     return of_secret(KEY, certain=False) if reads else None
@@ -209,8 +208,7 @@ def _by_fd(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     sought = any(_fits(pattern, scene) and pattern not in ("*", "**") for pattern in wanted)
     if not sought and not run.words.has("--hidden", "--unrestricted"):
         return None
-    folders = [(word, resolved(word, scene.host, scene.here(run))) for word in held]
-    if all(left_out(run, scene, folder, word) == "all" for word, folder in folders):
+    if not_left_out(run, scene, ((resolved(word, scene.host, scene.here(run)), word, 0) for word in held)) is None:
         return None
     return _found(run, wanted, scene, whole="possible")
 
