@@ -52,7 +52,7 @@ _SKIPPED = frozenset({"!", "time", "coproc"})
 _TIME_OPTIONS = lazy_re.compile(rf"(?:[ \t]++(?:-p|--){DELIMITED})*")
 """Options of bash's `time` keyword."""
 
-_EMPTY_LINES = lazy_re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)++")
+_EMPTY_LINES = lazy_re.compile(r"(?>(?:[ \t]*+(?:#[^\n]*+)?\n)+)")
 """Lines without a command, behind the end of a line: they end nothing more."""
 
 _OPTION = lazy_re.compile(r"""[ \t]++['"\\]*+-""")
