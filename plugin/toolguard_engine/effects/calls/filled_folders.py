@@ -23,13 +23,15 @@ from toolguard_engine.model.work_limit import TooIntricate
 MAX_NAMED = 30
 _WRITES = frozenset({"write", "mcp-write", "pack"})
 _OUT = lazy_re.compile(
-    r"-(?:o|d)|--?(?:out|output|dest|outdir|out-dir|output-dir|output-directory|target-dir|export-\w{1,20})"
+    r"(?:-(?:o|d)|--?(?:out|output|dest|outdir|out-dir|output-dir|output-directory|target-dir|export-\w{1,20}))"
+    r"(?:=(?P<value>(?s:.*)))?"
 )
 _BUILDERS = program_catalogue.programs("build_tool")
 _RUNNERS = program_catalogue.programs("build_runner")
 _BUILDS = lazy_re.compile(r"build|compile|bundle|dist|pack|generate|codegen|docs?\b|site|release")
 _BUILT = tuple(sorted(program_catalogue.words("built_folder")))
-_DOCUMENT = lazy_re.compile(r"([\w./~-]{1,200})\.(?:Rmd|qmd|ipynb)\b")
+_ENDING = lazy_re.compile(r"\.(?:Rmd|qmd|ipynb)\b")
+_DOCUMENT = lazy_re.compile(rf"([\w./~-]{{1,200}}){_ENDING.pattern}")
 _MAKES = lazy_re.compile(r"mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create|ensure_?[dD]ir")
 
 
@@ -60,9 +62,11 @@ def _around(effect: Effect, reading: CallReading) -> str:
 def _put_out(run: ProgramRun) -> Iterator[str]:
     """The values of options that say where something is put, and the folders around them."""
     words = run.argv[1 : MAX_NAMED + 1]
-    for word, following in zip(words, (*words[1:], ""), strict=False):
-        option, sign, value = word.partition("=")
-        if _OUT.fullmatch(option) and (path := value if sign else following):
+    for at, word in enumerate(words, 1):
+        if (option := _OUT.fullmatch(word)) is None:
+            continue
+        path = "".join(words[at : at + 1]) if option["value"] is None else option["value"]
+        if path:
             yield from filter(None, (path, path.rpartition("/")[0]))
 
 
@@ -73,7 +77,8 @@ def _built(run: ProgramRun) -> Iterator[str]:
 
 def _figures(run: ProgramRun) -> Iterator[str]:
     """Where the figures of a document with code in it are put when it is rendered."""
-    return (f"{match[1]}_files" for word in run.argv[1:MAX_NAMED] for match in _DOCUMENT.finditer(word))
+    words = (word for word in run.argv[1:MAX_NAMED] if "." in word and _ENDING.search(word))
+    return (f"{match[1]}_files" for word in words for match in _DOCUMENT.finditer(word))
 
 
 def _in_code(reading: CallReading) -> Iterator[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from toolguard_engine.effects.calls import filled_folders
 from toolguard_engine.effects.calls.made_files import is_known
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.facts.places import Where, marks, normal, place
+from toolguard_engine.effects.facts.places import Where, classify, normal
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs
@@ -42,12 +43,12 @@ def folders(reading: CallReading) -> list[str]:
 def _filled(reading: CallReading) -> Iterator[str]:
     """Those that it makes without naming them as folders. One that a program starts in is there already."""
     where = reading.command_where
-    started = {f"{normal('.', where, run.cwd)}/" for run in reading.runs} if reading.commands else set()
+    cwds = {run.cwd for run in reading.runs} if reading.commands else set[str]()
+    there = {folder for cwd in cwds for folder in _leading_to(normal(".", where, cwd))}
     for path in filter(is_known, filled_folders.paths(reading)):
-        for folder in (*_around(path, where), path):
-            is_there = any(start.startswith(f"{folder}/") for start in started)
-            if not is_there and _may_be_made(folder, where) and _is_plain(folder, where):
-                yield folder
+        yield from (folder for folder in _around(path, where) if folder not in there)
+        if path not in there and _may_be_made(path, where) and _is_plain(path, where):
+            yield path
 
 
 def _above(path: str, run: ProgramRun, where: Where) -> Iterator[str]:
@@ -65,13 +66,26 @@ def _around(path: str, where: Where) -> Iterator[str]:
 
 
 def _may_be_made(path: str, where: Where) -> bool:
+    return path.count("/") > 1 and path not in _own(where)
+
+
+@lru_cache(maxsize=8)
+def _own(where: Where) -> frozenset[str]:
+    """The folders that are the agent's own, and those around them."""
     own = (where.home, where.cwd, where.workspace, where.state_dir)
-    return path.count("/") > 1 and not any(folder and f"{folder}/".startswith(f"{path}/") for folder in own)
+    return frozenset(path for folder in own if folder for path in _leading_to(folder))
+
+
+def _leading_to(folder: str) -> Iterator[str]:
+    """A folder and those around it."""
+    text = f"{folder}/"
+    return (text[:at] for at, sign in enumerate(text) if sign == "/")
 
 
 def _is_plain(path: str, where: Where) -> bool:
     """Whether it has no name that a person's folders have: whether something was there is not always known."""
-    return place(path, where) in _PLAIN and _PERSONAL.isdisjoint(marks(path, where))
+    kind, flags = classify(path, where)
+    return kind in _PLAIN and _PERSONAL.isdisjoint(flags)
 
 
 _PLAIN = frozenset({"in-home", "in-workspace"})
