@@ -15,7 +15,7 @@ from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
-from toolguard_engine.model.work_limit import BASE, MOST
+from toolguard_engine.model.work_limit import BASE, MOST, WorkLimit
 from toolguard_engine.rules import packs
 from toolguard_engine.server import tool_hints
 
@@ -121,6 +121,20 @@ def test_the_work_on_hostile_texts_is_counted() -> None:
 )
 def test_the_work_on_mutated_texts_is_counted(pieces: list[tuple[str, int]], around: str) -> None:
     assert uncounted(around.format("".join(piece * times for piece, times in pieces)[:6_000])) == ""
+
+
+def test_programs_that_are_alike_take_less_than_others() -> None:
+    """They are judged with the first of them."""
+    alike, others = "cp a00 b\n" * 99, "".join(f"cp a{number} b\n" for number in range(10, 109))
+    assert spent(alike) < spent(others) * 0.75
+
+
+def test_what_was_read_is_judged_however_little_is_left() -> None:
+    work = WorkLimit()
+    work.spend(BASE - 1)
+    work.reserve()
+    assert work.left == BASE
+    assert work.spent == BASE - 1
 
 
 def test_many_texts_that_may_be_paths_of_secrets_cost_what_they_take() -> None:

@@ -77,10 +77,13 @@ class WorkLimit:
         self.left += more
 
     def reserve(self) -> None:
-        """Reading used up the budget: what was found so far is still judged, so that certain harm is blocked, not held."""
-        if self.left < 0 and not self.is_stopped:
-            self.left = min(float(BASE), self.most)
-            self.limit += self.left
+        """The call is read. If that used up the budget, or nearly so, what was found is still judged: certain harm is
+        blocked, and what is held is held for what it does."""
+        left = max(0.0, self.left)
+        missing = min(float(BASE), self.most) - left
+        if missing > 0 and not self.is_stopped:
+            self.left = left + missing
+            self.limit += missing
 
     def spend_at_once(self, steps: float) -> None:
         """`spend` for work that is done as a whole or not at all. What is not begun costs nothing, so what is left is there

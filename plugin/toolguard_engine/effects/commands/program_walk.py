@@ -24,7 +24,7 @@ from toolguard_engine.effects.commands.walk_state import (
     program_name,
     writes_output,
 )
-from toolguard_engine.effects.commands.walk_steps import AGAIN, PROGRAM, steps_of
+from toolguard_engine.effects.commands.walk_steps import AGAIN
 from toolguard_engine.effects.commands.written_files import located
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
@@ -115,7 +115,7 @@ class ProgramWalk(CodeWalk):
 
     def run(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
-        state.work.spend(PROGRAM + steps_of(program))
+        self.pay(program, state)
         if state.functions and program.name in state.functions and program.name not in state.calling:
             return self._call(program, state)
         if state.aliases and program.name in state.aliases:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from toolguard_engine.effects.commands.run_files import RunFiles
-from toolguard_engine.effects.commands.walk_steps import PROGRAM, steps_of
+from toolguard_engine.effects.commands.walk_steps import LIKE, PROGRAM, steps_of
 from toolguard_engine.effects.commands.written_files import WrittenFiles, last_part
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, Flaw, ProgramRun, StdinSource
@@ -134,6 +134,8 @@ class WalkState(ABC):
         """Clients of databases, and the files with statements that they have read."""
         self._passive: set[tuple[object, ...]] = set()
         """What tells passive programs apart that were entered."""
+        self._paid: set[tuple[object, ...]] = set()
+        """What tells programs apart that were paid for."""
         self._observed: dict[tuple[tuple[object, ...], ...], int] = {}
         """The same of whole pipelines of observers, and where the first of them begins."""
         self.traps: list[tuple[str, ProgramRun, ShellState, Frame]] = []
@@ -242,8 +244,14 @@ class WalkState(ABC):
         running.later.passes(is_instant=name in _INSTANT)
         running.later.goes_on = running.later.goes_on or name in _DETACHERS
 
+    def pay(self, program: ProgramRun, state: ShellState) -> None:
+        """Spends what a program takes. All that judges programs does so once for those that are alike."""
+        steps, own = steps_of(program), program.likeness
+        state.work.spend(PROGRAM + (steps * LIKE if own in self._paid else steps))
+        self._paid.add(own)
+
     def add(self, program: ProgramRun, state: ShellState) -> None:
-        state.work.spend(PROGRAM + steps_of(program))
+        self.pay(program, state)
         self.noted(program)
 
     def joined(self, words: tuple[str, ...], state: ShellState, program: ProgramRun) -> StdinSource:

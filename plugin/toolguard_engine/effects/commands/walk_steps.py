@@ -18,6 +18,9 @@ compound command, each command or assignment with expansions. `scripts/bench ste
 AGAIN = 4
 """Steps for a passive program that is like one before."""
 
+LIKE = 0.5
+"""Of the steps of a program, what one that is like another before it takes."""
+
 MANUAL, MOVES, ROW, WRITTEN, FED = 26, 15, 14, 20, 12
 """More steps for a program with a manual, for one that moves files by it, for each row of the table of runners by which it
 reads (half of it for settings) and each redirection, and for its input."""

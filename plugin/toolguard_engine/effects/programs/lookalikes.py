@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import urlsplit
 
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
@@ -116,6 +116,7 @@ def _package(text: str) -> str:
     return name if is_name and len(name) <= MAX_NAME else ""
 
 
+@lru_cache(maxsize=256)
 def _meant(name: str, known: frozenset[str]) -> str:
     """The well-known name that this one is nearly; empty if it is one, or near to none."""
     if name in known or len(name) < _SHORTEST:
