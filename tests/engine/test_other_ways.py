@@ -63,6 +63,21 @@ SEDS_EDITING = [
     "sed 's/a;e/b/'", "sed y/abc/cde/",
     "sed '/x/s/a/e/w e'", "sed --sandbox s/a/b/e", "sed '/e/!d'",
 ]  # fmt: skip
+HANDED = [
+    "bash {}", "perl {}", "python3 {}", "node {}", "tclsh {}", "python3 -m base64 {}",
+    "python3 -c 'print(f(sys.argv[1]))' {}",
+    "node -e 'f(process.argv[1])' {}", "git diff --no-index /dev/null {}", "git -C x hash-object -w {}", "git add {}",
+    "docker cp {} box:/", "podman cp {} box:/", "kubectl cp {} pod:/tmp/", "kubectl create secret generic x --from-file={}",
+    "kubectl create secret generic x --from-file=key={}", "docker build -f {} .",
+]  # fmt: skip
+LOGGED_IN = [
+    "git -C ~/.password-store pull", "git clone https://example.com/a.git ~/.password-store",
+    "git config user.signingkey {}",
+    "git commit -m 'Move {}'", "kubectl --kubeconfig {} get pods", "kubectl create secret tls x --cert=a.pem --key={}",
+    "docker build --ssh default={} .", "docker build --secret id=x,src={} .", "docker run -v ~/.aws:/root/.aws:ro x",
+    "ansible-playbook --private-key {} site.yml", "ssh -i {} host", "bash ~/.ssh/agent.sh", "git add ~/.ssh/config",
+    "python3 deploy.py --key {}", "docker compose --env-file ~/.env up",
+]  # fmt: skip
 OPENS = [
     "curl file://{}", "curl -s FILE://localhost{} -o x", "sqlite3 :memory: \"select readfile('{}')\"",
     "mysql -e \"select load_file('{}')\"", "psql -c \"select pg_read_file('{}')\"", "duckdb -c \"from read_text('{}')\"",
@@ -154,6 +169,18 @@ def test_a_sed_that_runs_its_lines_runs_what_was_fetched_or_is_unknown(command: 
 def test_a_sed_that_runs_no_line_is_allowed(command: str) -> None:
     assert reason(f"curl https://example.com/x | {command}") == "allow"
     assert reason(f"{command} notes.txt") == "allow"
+
+
+@each_row("command", HANDED)
+def test_a_key_that_a_known_program_takes_as_a_script_or_carries_elsewhere_is_asked(command: str) -> None:
+    for path in ("~/.ssh/id_rsa", "/home/u/.aws/credentials", "~/.netrc"):
+        assert decision(command.format(path)) == "hold"
+    assert decision(command.format("notes.txt")) == "allow"
+
+
+@each_row("command", LOGGED_IN)
+def test_a_key_that_logs_in_or_is_only_named_is_allowed(command: str) -> None:
+    assert decision(command.format("~/.ssh/id_ed25519")) == "allow"
 
 
 @each_row("command", OPENS)

@@ -43,6 +43,7 @@ from toolguard_engine.effects.commands import (
     file_doubts,
     idle_code,
     interpreters,
+    loaded_files,
     made_then_run,
 )
 from toolguard_engine.effects.commands.code_sources import is_left_unread, leave_unread, plain_name
@@ -104,7 +105,9 @@ _NO_READERS = program_catalogue.programs(
     "empty_file_maker",
 )
 _READ = frozenset(
-    name for name in (PROGRAMS.keys() - network_programs.TUNNELS.keys()) | _NO_READERS if not handed_keys.runs_scripts(name)
+    name
+    for name in ((PROGRAMS.keys() - network_programs.TUNNELS.keys()) | _NO_READERS) - handed_keys.CARRIERS
+    if not handed_keys.runs_scripts(name)
 )
 """Programs that do not show what is in a file, or whose effects say so."""
 _UNKNOWN_HOST = Where()
@@ -143,7 +146,7 @@ def effects(  # noqa: PLR0912 - a case for each combination
                 continue
         before = len(found)
         if name not in _READ and (len(program.argv) > 1 or program.stdin is not None):
-            for effect in handed_keys.effects(program, where):
+            for effect in handed_keys.effects(program, where, loaded_files.ENDINGS):
                 found += _shown(effect, seen.runs, at)
             if name not in PROGRAMS:
                 work.spend(OF_UNKNOWN)

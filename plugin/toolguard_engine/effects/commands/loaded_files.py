@@ -25,7 +25,7 @@ _LITERAL = lazy_re.compile(r"\"([^\"\\\n]{1,200})\"|'([^'\\\n]{1,200})'|`([^`\\\
 _IMPORTED = lazy_re.compile(
     r"\b(?:import|from)\s{1,4}([\w, \t]{1,200})|\b(?:__import__|import_module|run_module)\(\s{0,4}[\"']([\w.]{1,60})"
 )
-_ENDS = (*language_catalogue.BY_ENDING, ".node", ".so", ".dylib", ".r", ".R", ".sh")
+ENDINGS = (*language_catalogue.BY_ENDING, ".node", ".so", ".dylib", ".r", ".R", ".sh")
 _FIRST = ("./", "../", "/")
 _MOST = 200
 
@@ -48,11 +48,11 @@ def loaded(program: ProgramRun, files: Iterable[str]) -> str:
     modules = code.modules | _of_options(program, language)
     for name in files:
         stem, dot, end = name.rpartition(".")
-        if dot and stem in modules and f".{end}" in _ENDS:
+        if dot and stem in modules and f".{end}" in ENDINGS:
             return name
-        if name in code.texts and (code.evaluates or (code.loads and name.endswith(_ENDS))):
+        if name in code.texts and (code.evaluates or (code.loads and name.endswith(ENDINGS))):
             return name
-        if code.loads and dot and stem in code.nearby and f".{end}" in _ENDS:
+        if code.loads and dot and stem in code.nearby and f".{end}" in ENDINGS:
             return name
     return ""
 
