@@ -119,6 +119,38 @@ def test_what_is_left_out_is_said(places: Places, path: Path, monkeypatch: pytes
     assert any("earlier events are left out" in line for line in told(places))
 
 
+def pages(path: Path, limit: int, most: int = 1_000) -> list[str]:
+    """All events in pages of this size, by the keys of the answers."""
+    events, before = list[str](), ""
+    with closing(connect(path)) as connection:
+        for _ in range(most):
+            page = queries.timeline(connection, 0, NOW, TimelineFilter(), limit, before)
+            events += [f"c{each.call.id}" if each.call else f"d{each.decision and each.decision.id}" for each in page.events]
+            if not page.next:
+                return events
+            before = page.next
+    raise AssertionError("the pages never end")
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 200])
+def test_pages_have_each_event_once_even_of_one_moment(path: Path, limit: int) -> None:
+    """Imported calls have the time of a second: many of them, and decisions, share one."""
+    calls = [asked("main", at) for at in (5_000,) * 5 + (4_000,) * 4]
+    put(path, *calls, *(decided("main", at) for at in (5_000,) * 6 + (4_000,) * 5))
+    events = pages(path, limit)
+    assert len(events) == len(set(events)) == 20
+    assert events == pages(path, 200)
+
+
+@pytest.mark.parametrize("searched", [4, 20])
+def test_pages_end_where_many_share_a_moment(path: Path, monkeypatch: pytest.MonkeyPatch, searched: int) -> None:
+    monkeypatch.setattr(timelines, "SEARCHED", searched)
+    put(path, *(decided("main", 5_000) for _ in range(15)), decided("main", 9_000), asked("main", 9_500))
+    events = pages(path, 3)
+    assert len(events) == len(set(events))
+    assert events[-1] == "c1"
+
+
 @pytest.mark.parametrize("wanted", [{"text": "OLD-3"}, {"run": "night-run", "text": "00000003"}, {"session": "x"}])
 def test_filters(path: Path, wanted: dict[str, str]) -> None:
     put(path, *night())

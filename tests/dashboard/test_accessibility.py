@@ -149,7 +149,7 @@ def test_a_phone(machine: Machine, visits: Visits) -> None:
     visitor.show("overview")
     for label in ("7 d", "30 d", "24 h"):
         page.get_by_text(label, exact=True).tap()
-        expect(page.get_by_label(label)).to_be_checked()
+        expect(page.get_by_role("radio", name=label)).to_be_checked()
 
 
 CUT_OFF = """() => [...document.querySelectorAll('[role=tab], [role=tabpanel]:not([hidden]) tr > *')].filter(one => {
@@ -175,7 +175,7 @@ def test_a_range_is_offered_where_it_matters(machine: Machine, visits: Visits) -
     visitor = visits(machine)
     visitor.go()
     shown = [visitor.show(tab).get_by_role("group", name="Time range").is_visible() for tab in TABS]
-    assert dict(zip(TABS, shown, strict=True)) == {tab: tab not in ("live", "approvals") for tab in TABS}
+    assert dict(zip(TABS, shown, strict=True)) == {tab: tab not in ("live", "timeline", "approvals") for tab in TABS}
 
 
 @pytest.mark.thorough

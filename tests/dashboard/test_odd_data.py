@@ -20,6 +20,7 @@ NOTHING = {
     "gateways": HOME,
     "models": "No model calls yet",
     "live": "No model calls yet",
+    "timeline": "Nothing that fits",
     "guard": "No decisions yet",
     "approvals": "No held calls",
 }
@@ -52,7 +53,7 @@ def test_no_file(bare: Machine, visits: Visits) -> None:
     visitor = visits(bare)
     page = visitor.go()
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
-    for tab in ("overview", "models", "live", "guard", "approvals"):
+    for tab in ("overview", "models", "live", "timeline", "guard", "approvals"):
         visitor.show(tab)
         expect(page.get_by_role("tabpanel")).to_contain_text(NOTHING[tab])
     assert not bare.db.exists()

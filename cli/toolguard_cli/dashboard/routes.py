@@ -15,6 +15,7 @@ from toolguard_cli.dashboard.api import (
     recorded,
     reported,
     settled_calls,
+    timeline_pages,
     used_limits,
     waiting_calls,
 )
@@ -64,6 +65,9 @@ ENDPOINTS = (
     Endpoint("GET", "/api/models", recorded.models, "The usage of each model."),
     Endpoint("GET", "/api/live", recorded.live, "The newest model calls."),
     Endpoint("GET", "/api/decisions", recorded.decisions, "The decisions of the guard."),
+    Endpoint(
+        "GET", "/api/timeline", timeline_pages.timeline, "What agents did: model calls and decisions, the newest first."
+    ),
     Endpoint("GET", "/api/guard", recorded.guard, "The decisions of the guard, over time."),
     Endpoint("GET", "/api/spending", used_limits.used, "Forecasts, limits and savings."),
     Endpoint("GET", "/api/state", gateway_state.state, "The current state of the gateways."),

@@ -195,14 +195,15 @@ class TimelineEvent(Shape, frozen=True):
 
 
 class Timeline(Shape, frozen=True):
-    """The newest first. `totals`: of the model calls among them. `since`: how far back everything is here; earlier ones are
-    found with `until`."""
+    """The newest first. `totals`: of the model calls among them. `since`: how far back everything is here. `next`: finds
+    the earlier ones; empty if there are none."""
 
     events: list[TimelineEvent]
     since: int
     until: int
     is_cut: bool
     totals: Totals
+    next: str = ""
 
 
 class GuardOverview(Shape, frozen=True):

@@ -25,7 +25,7 @@ from toolguard_engine.stores.sqlite.standings import FileStandings
 
 GETS = (
     "/api/overview", "/api/timeseries", "/api/gateways", f"/api/gateway/{NAMES[0]}", "/api/models", "/api/live",
-    "/api/decisions", "/api/guard", "/api/state", "/api/pending", "/api/settled", "/api/spending",
+    "/api/decisions", "/api/timeline", "/api/guard", "/api/state", "/api/pending", "/api/settled", "/api/spending",
 )  # fmt: skip
 
 
@@ -46,6 +46,20 @@ def test_totals_are_those_of_the_file(shared: Served) -> None:
         assert sum(each["totals"]["calls"] for each in found["gateways"]) == found["totals"]["calls"]
 
 
+def test_a_timeline_in_pages(shared: Served) -> None:
+    """Each page continues where the one before ended, and a filter holds for all of them."""
+    first = shared.get("/api/timeline?since=0&limit=5&agent=agent-0")
+    second = shared.get(f"/api/timeline?since=0&limit=5&agent=agent-0&before={first['next']}")
+    events = [*first["events"], *second["events"]]
+    times = [each["at"] for each in events]
+    assert (len(times), times) == (10, sorted(times, reverse=True))
+    assert {each["agent"] for each in events} == {"agent-0"}
+    assert len({(bool(each["call"]), (each["call"] or each["decision"])["id"]) for each in events}) == 10
+    assert shared.get("/api/timeline?since=0&until=1")["events"] == []
+    ended = shared.get(f"/api/timeline?before={'9' * 19}.{'9' * 19}.0")
+    assert ended["events"] == shared.get("/api/timeline")["events"]
+
+
 def test_series_of_one(shared: Served) -> None:
     of_one = shared.get(f"/api/timeseries?gateway={NAMES[0]}&model=big&by=agent")
     assert {each["name"] for each in of_one["series"]} <= {"agent-0", "agent-1", ""}
@@ -62,7 +76,8 @@ def test_series_of_one(shared: Served) -> None:
         "/api/overview?range=1y", "/api/overview?range=24h&range=7d", "/api/overview?rang=7d", "/api/timeseries?by=session",
         "/api/live?limit=0", "/api/live?limit=201", "/api/live?limit=1.5", "/api/live?limit=", "/api/decisions?before=-1",
         "/api/decisions?before=null", f"/api/guard?gateway={'x' * 201}", "/api/state?x=1", "/api/hello?nonce=zz",
-        f"/api/decisions?before={2**63}",
+        f"/api/decisions?before={2**63}", "/api/timeline?before=1.2", "/api/timeline?before=-1.0.0",
+        "/api/timeline?limit=201", "/api/timeline?since=x", f"/api/timeline?until={2**53}",
     ],
 )  # fmt: skip
 def test_parameters_that_are_none(shared: Served, path: str) -> None:

@@ -1,23 +1,18 @@
 // Keys for the held calls: j and k walk through the cards, a and d answer the one that has the focus, Enter shows all of its code.
 
 import { say } from "./dialogs.js";
+import { onKeys } from "./keys.js";
 
 /** @typedef {{ root: HTMLElement, approve: () => void, deny: () => void, ended: () => boolean }} Answerable */
 
 const HELP = "j, k: next, previous call. a, then a again: approve. d: deny. Enter: show or hide all of the code. ?: these keys.";
-const TYPING = "input, textarea, select, dialog, [contenteditable]";
 
 /**
  * @param {HTMLElement} list where the cards are
  * @param {() => Answerable[]} cards in the order in which they stand there
  */
 export function heldKeys(list, cards) {
-  document.addEventListener("keydown", (event) => {
-    if (!list.offsetParent || event.altKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return;
-    const target = event.target instanceof Element ? event.target : null;
-    if (target?.closest(TYPING) || !act(event.key, event.repeat, target, cards())) return;
-    event.preventDefault();
-  });
+  onKeys(list, (key, repeats, target) => act(key, repeats, target, cards()));
 }
 
 /** Whether the key means something here. @param {string} key @param {boolean} repeats @param {Element | null} target @param {Answerable[]} cards */

@@ -17,13 +17,14 @@ import { guard } from "./tabs/guard.js";
 import { live } from "./tabs/live.js";
 import { models } from "./tabs/models.js";
 import { overview } from "./tabs/overview.js";
+import { timeline } from "./tabs/timeline.js";
 import { startTheme } from "./theme.js";
 
 /**
  * A tab. `refresh` reloads its data; `event` receives each live event; `changed` is called when the gateways' state or the
  * held calls change; `left` when another tab is opened. `follows`: types of events that trigger a refresh. `timeless`: hides
- * the time range.
- * @typedef {{ root: HTMLElement, refresh: () => unknown, event?: (event: any) => void, changed?: (what: "state" | "pending") => void, left?: () => void, follows?: string[], timeless?: boolean }} Tab
+ * the time range. `address`: what stands behind its name in the address, empty or from `?` on; `read` takes it from there.
+ * @typedef {{ root: HTMLElement, refresh: () => unknown, address?: () => string, read?: (query: string) => void, event?: (event: any) => void, changed?: (what: "state" | "pending") => void, left?: () => void, follows?: string[], timeless?: boolean }} Tab
  */
 
 const RANGES = /** @type {const} */ (["24h", "7d", "30d"]);
@@ -38,7 +39,7 @@ const FOREIGN =
   "The server at this address does not know this page's token: it is another program, or the dashboard has a new token. " +
   `Nothing is sent to it. ${REOPEN} `;
 /** The tabs, in order. A new one needs a file in `tabs/` and a line here; its data, an API module and a line in `routes.py`. */
-const MAKERS = { Overview: overview, Gateways: gateways, Models: models, Live: live, Guard: guard, Approvals: approvals };
+const MAKERS = { Overview: overview, Gateways: gateways, Models: models, Live: live, Timeline: timeline, Guard: guard, Approvals: approvals };
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -107,13 +108,13 @@ function startTabs() {
 
 /** The tab named in the address. */
 function named() {
-  const slug = location.hash.slice(1).toLowerCase();
+  const slug = (location.hash.slice(1).split("?")[0] ?? "").toLowerCase();
   return Object.keys(MAKERS).find((name) => name.toLowerCase() === slug) ?? open;
 }
 
 /** @param {string} name */
 function go(name) {
-  history.replaceState(null, "", `#${name.toLowerCase()}`);
+  history.replaceState(null, "", `#${name.toLowerCase()}${made.get(name)?.address?.() ?? ""}`);
   show(name);
 }
 
@@ -132,6 +133,7 @@ function show(name) {
     made.set(name, tab);
     places.get(name)?.panel.append(el("h2", { class: "sr-only" }, name), tab.root);
   }
+  made.get(name)?.read?.(location.hash.split("?")[1] ?? "");
   byId("ranges").hidden = made.get(name)?.timeless ?? false;
   title();
   again();

@@ -14,6 +14,8 @@
 /** @typedef {{ calls: CallRow[] }} LiveEvents */
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, run: string, tool: string, kind: string, decision: string, code: string, reason: string, nonce: string, shown: string, person: string, place: string }} DecisionRow */
 /** @typedef {{ decisions: DecisionRow[], next: number | null, answers: DecisionRow[] }} Decisions */
+/** @typedef {{ at: number, agent: string, session: string, run: string, gateway: string, call: CallRow | null, decision: DecisionRow | null }} TimelineEvent */
+/** @typedef {{ events: TimelineEvent[], since: number, until: number, isCut: boolean, totals: Totals, next: string }} Timeline */
 /** @typedef {{ range: Range, bucketMs: number, at: number[], kinds: Record<string, number[]>, loops: number[], totals: GuardTotals, codes: Record<string, number>, savedPerLoop: number, words: Record<string, string> }} GuardOverview */
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */

@@ -19,9 +19,27 @@ SEARCHED = 10_000
 """Rows of each table that one question reads."""
 MOST = 2_000
 """Events of one answer."""
+LARGEST = 2**63 - 1
 
 _OF_CALLS = ("agent", "session", "model", "provider", "channel", "outcome")
 _OF_DECISIONS = ("agent", "session", "run", "tool", "code", "reason", "shown", "nonce", "person")
+
+
+class TimelineKey(NamedTuple):
+    """A place between two events: behind it are all earlier ones, and those of the same moment with a lower id. Written, it
+    is the three numbers with dots between them."""
+
+    at: int
+    call: int = 0
+    decision: int = 0
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self))
+
+    @classmethod
+    def parse(cls, text: str) -> TimelineKey:
+        at, call, decision = (min(int(number), LARGEST) for number in text.split("."))
+        return cls(at, call, decision)
 
 
 class TimelineFilter(NamedTuple):
@@ -36,46 +54,68 @@ class TimelineFilter(NamedTuple):
 
 
 def timeline(
-    connection: sqlite3.Connection, since: int, until: int, wanted: TimelineFilter | None = None, limit: int = 200
+    connection: sqlite3.Connection,
+    since: int,
+    until: int,
+    wanted: TimelineFilter | None = None,
+    limit: int = 200,
+    before: str = "",
 ) -> Timeline:
-    """The newest events from `since` until before `until`, in milliseconds since 1970."""
+    """The newest events from `since` until before `until`, in milliseconds since 1970. `before`: `next` of the page that
+    came first."""
     wanted, many = wanted or TimelineFilter(), max(1, min(limit, MOST))
-    bounds = (max(0, min(since, EXACT)), max(0, min(until, EXACT)))
-    calls, calls_from = _rows(connection, _CALLS, bounds, wanted, many)
-    decisions, decisions_from = _rows(connection, _DECISIONS, bounds, wanted, many)
-    begins = max(calls_from, decisions_from)
+    begins, ends = (max(0, min(since, EXACT)), max(0, min(until, EXACT)))
+    behind = min(TimelineKey(ends), TimelineKey.parse(before)) if before else TimelineKey(ends)
+    calls, calls_from = _rows(connection, _CALLS, begins, behind, wanted, many)
+    decisions, decisions_from = _rows(connection, _DECISIONS, begins, behind, wanted, many)
+    complete = max(calls_from, decisions_from)
     events = [*(_of_decision(decision_row(row)) for row in decisions), *(_of_call(call_row(row)) for row in calls)]
-    matching = [event for event in _with_runs(events) if event.at >= begins and wanted.run in ("", event.run)]
+    matching = [event for event in _with_runs(events) if event.at >= complete and wanted.run in ("", event.run)]
     shown = matching[:many]
-    is_cut = len(matching) > many or begins > bounds[0]
-    return Timeline(shown, shown[-1].at if len(matching) > many else begins, bounds[1], is_cut, _totals(shown))
+    is_more = len(matching) > many
+    following = _key(shown[-1]) if is_more else TimelineKey(complete) if complete > begins else None
+    reach = shown[-1].at if is_more else complete
+    return Timeline(shown, reach, ends, following is not None, _totals(shown), str(following or ""))
+
+
+def _order(event: TimelineEvent) -> TimelineKey:
+    """The decisions of a moment come before its model calls."""
+    return TimelineKey(event.at, event.call.id if event.call else 0, event.decision.id if event.decision else 0)
+
+
+def _key(last: TimelineEvent) -> TimelineKey:
+    """What is behind the last event of a page. Behind a model call are all decisions of its moment."""
+    return TimelineKey(last.at, last.call.id, LARGEST) if last.call else _order(last)
 
 
 class _Table(NamedTuple):
     name: str
     columns: str
     texts: tuple[str, ...]
+    place: int
+    """Of its id in a key."""
 
 
-_CALLS = _Table("toolguard_calls", CALL, _OF_CALLS)
-_DECISIONS = _Table("toolguard_verdicts", DECISION, _OF_DECISIONS)
+_CALLS = _Table("toolguard_calls", CALL, _OF_CALLS, 1)
+_DECISIONS = _Table("toolguard_verdicts", DECISION, _OF_DECISIONS, 2)
 
 
 def _rows(
-    connection: sqlite3.Connection, table: _Table, bounds: tuple[int, int], wanted: TimelineFilter, many: int
+    connection: sqlite3.Connection, table: _Table, begins: int, behind: TimelineKey, wanted: TimelineFilter, many: int
 ) -> tuple[list[Any], int]:
     """The newest rows of this time that are wanted, and from when on they are all there. With a run, all of them: which
     calls belong to it is known only from their neighbours."""
     most = SEARCHED if wanted.run else many + 1
-    within = f"FROM {table.name} WHERE at >= ? AND at < ? ORDER BY at DESC, id DESC"
-    oldest = connection.execute(f"SELECT at {within} LIMIT 1 OFFSET {SEARCHED}", bounds).fetchone()
-    start = int(oldest[0]) + 1 if oldest else bounds[0]
+    within, ends = "at >= ? AND at <= ? AND (at < ? OR id < ?)", (behind.at, behind.at, behind[table.place])
+    times = f"SELECT at FROM {table.name} WHERE {within} ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?"  # noqa: S608 - names
+    newest, oldest = (connection.execute(times, (begins, *ends, offset)).fetchone() for offset in (0, SEARCHED))
+    start = int(oldest[0]) + (oldest < newest) if oldest else begins  # or else a moment with too many rows ends the search
     conditions, values = _conditions(table, wanted)
     asked = (
-        f"SELECT {table.columns} FROM {table.name} WHERE {' AND '.join(['at >= ?', 'at < ?', *conditions])}"  # noqa: S608 - as above
+        f"SELECT {table.columns} FROM {table.name} WHERE {' AND '.join([within, *conditions])}"  # noqa: S608 - as above
         f" ORDER BY at DESC, id DESC LIMIT {most}"
     )
-    return connection.execute(asked, (start, bounds[1], *values)).fetchall(), start
+    return connection.execute(asked, (start, *ends, *values)).fetchall(), start
 
 
 def _conditions(table: _Table, wanted: TimelineFilter) -> tuple[list[str], list[str]]:
@@ -100,7 +140,7 @@ def _with_runs(events: list[TimelineEvent]) -> Iterator[TimelineEvent]:
     """The events, the newest first. A model call has no run of its own: it belongs to the run that its session is in."""
     runs: dict[tuple[str, str], str] = {}
     ordered: list[TimelineEvent] = []
-    for event in sorted(events, key=lambda event: event.at):
+    for event in sorted(events, key=_order):
         key = (event.gateway, event.session)
         if event.decision and event.run:
             runs[key] = event.run
