@@ -25,6 +25,9 @@ MOST = {
     "later": Most(asked=13, asking=6, blocked=0, missed=7),
 }
 
+SAVED = {"read": 1, "unread": 0, "later": 1}
+"""Questions that an earlier answer for the rest of the session saves, at least."""
+
 
 @pytest.mark.parametrize("half", owner_replay.HALVES)
 def test_no_more_is_asked_without_need_than_before(half: str) -> None:
@@ -32,6 +35,7 @@ def test_no_more_is_asked_without_need_than_before(half: str) -> None:
     figures = found.public()
     risen = {name: figures[name] for name, value in asdict(most).items() if figures[name] > value}
     assert risen == {}, "a figure that has fallen is written here; one that has risen is a fault"
+    assert found.saved >= SAVED[half]
 
 
 def test_there_are_enough_sessions() -> None:

@@ -8,8 +8,11 @@ It ends with the session, and after `LASTS` at the latest. A later call is cover
 - paths lead where they led when the person was asked, and every file that it names or runs was named then and has the same
   content. That goes for a file that is sent as well: one that an agent wrote may hold a copy of one of the person's.
 
-Nothing is covered that is never allowed beforehand: rights, secrets, the gateway, what runs later (`repeatable_calls`), nor
-what acts on a system that settings choose: other settings, and the same words delete something else.
+So is a change, with any tool, of another file of the same service or of the same unit (`shared_area`).
+
+Nothing else is covered that is never allowed beforehand: rights, secrets, the gateway, what runs later
+(`repeatable_calls`), nor what acts on a system that settings choose: other settings, and the same words delete something
+else.
 Pure.
 """
 
@@ -20,7 +23,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import structs
 
-from toolguard_engine.approvals import repeatable_calls, replies
+from toolguard_engine.approvals import repeatable_calls, replies, shared_area
 from toolguard_engine.approvals.call_meaning import Meaning, MeantEffect, is_comparable
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.session_grant_record import LASTS, SessionGrant, is_over
@@ -94,6 +97,8 @@ def _listed(alike: tuple[HeldAlike, ...]) -> str:
         return "say the same, word for word"
     described = [_described(key) for key in alike if not key.exact]
     texts = [*dict.fromkeys(described), *(["are otherwise the same call"] if len(described) < len(alike) else [])]
+    if area := shared_area.describe(alike):
+        return f"{texts[0]}; also, with any tool: {area}"
     more = len(texts) - MAX_SHOWN
     return "; ".join([*texts[:MAX_SHOWN], *([f"and {more} more of what this call does"] if more > 0 else [])])
 
@@ -112,7 +117,11 @@ def covers(grant: SessionGrant, entry: HeldCall, now: float) -> bool:
     details, meaning = entry.details, entry.meaning
     if details is None or meaning is None or is_over(grant, now) or _why_not(entry):
         return False
-    is_same = (grant.agent, grant.session, tool_name(grant.tool)) == (entry.agent, entry.session, tool_name(entry.tool))
+    if (grant.agent, grant.session) != (entry.agent, entry.session):
+        return False
+    if shared_area.covers(grant.alike, details.alike, meaning):
+        return True
+    is_same = tool_name(grant.tool) == tool_name(entry.tool)
     return is_same and _says_no_more(grant.alike, details) and _means_no_more(grant, meaning)
 
 
@@ -175,6 +184,8 @@ def _why_not(entry: HeldCall) -> str:
 
 
 def _never(key: HeldAlike) -> str:
+    if key.area:
+        return ""
     flags = frozenset(key.flags)
     if about := repeatable_calls.never_beforehand(key.rule):
         return f"it concerns {about} ({key.rule}), which is decided each time"

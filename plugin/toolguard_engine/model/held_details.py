@@ -37,7 +37,8 @@ class HeldRule(msgspec.Struct, frozen=True, gc=False):
 class HeldAlike(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What one rule says of a call, so that later calls can be compared with it; see `rules.alike`. `about`: the path, the
     address or the program with its words; `exact`: that is a digest of the whole call instead. `rule` is empty for an effect
-    on another machine that no rule is about."""
+    on another machine that no rule is about. `area`: the folder (ending in a slash) or file in which changes are alike, see
+    `rules.session_areas`; all of a call have it, or none."""
 
     rule: str
     kind: str = ""
@@ -45,6 +46,7 @@ class HeldAlike(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     flags: tuple[str, ...] = ()
     place: str = ""
     exact: bool = False
+    area: str = ""
 
 
 class HeldDetails(msgspec.Struct, frozen=True, gc=False):

@@ -22,6 +22,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.model.held_details import BY_SETTINGS, MAX_ALIKE, MAX_TARGET, HeldAlike
+from toolguard_engine.rules import session_areas
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import redact_text
@@ -33,6 +34,7 @@ _BESIDE = program_catalogue.programs("safe_reader")
 _ORDINARY_PARAMETERS = frozenset({"command", "workdir", "timeout", "yieldMs", "background"})
 """Parameters of a command that do not say where or as whom it runs, nor set variables; the folder is compared anyway."""
 
+_FILE_PARAMETERS = frozenset({"path", "content", "edits"})
 _BY_ADDRESS = frozenset({"web_fetch"})
 """Tools, other than commands, whose address says where they act."""
 
@@ -47,8 +49,15 @@ def collect(judgement: Judgement, reading: CallReading) -> tuple[HeldAlike, ...]
     keys |= {HeldAlike(rule.id, about=whole, exact=True) for rule in judgement.severe}
     if reading.executes and not reading.params.keys() <= _ORDINARY_PARAMETERS:
         keys = {structs.replace(key, about=whole, exact=True) for key in keys}
+    if keys and reading.params.keys() <= _parameters(reading) and (area := session_areas.find(judgement, reading)):
+        keys = {structs.replace(key, area=area) for key in keys}
     kept = _without_repeats({_with_client(key, reading) for key in keys})
     return tuple(kept) if len(kept) <= MAX_ALIKE and all(map(_is_kept, kept)) else ()
+
+
+def _parameters(reading: CallReading) -> frozenset[str]:
+    """What a call may say, so that one like it may say something else."""
+    return _ORDINARY_PARAMETERS if reading.executes else _FILE_PARAMETERS
 
 
 def _of_matches(judgement: Judgement, reading: CallReading, whole: str) -> Iterator[HeldAlike]:
