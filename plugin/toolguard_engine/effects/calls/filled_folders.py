@@ -39,16 +39,26 @@ _MAKES = lazy_re.compile(r"mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create
 def paths(reading: CallReading) -> list[str]:
     """Absolute, or with an unknown part; files too, since an output may be either."""
     named: dict[str, None] = {}
+    for path in filter(None, chain(_written(reading), _by_programs(reading), _in_code(reading))):
+        named[path] = None
+        if len(named) == MAX_NAMED:
+            break
+    return list(named)
+
+
+def _written(reading: CallReading) -> Iterator[str]:
     effects = chain(reading.tool_effects, *(reading.command_effects if reading.commands else ()))
     for effect in effects:
         if effect.kind in _WRITES and (effect.program is None or AWAY.isdisjoint(effect.program.via)):
-            named[_around(effect, reading)] = None
+            yield _around(effect, reading)
+
+
+def _by_programs(reading: CallReading) -> Iterator[str]:
     where = reading.command_where
     for run in reading.runs if reading.commands else ():
         if AWAY.isdisjoint(run.via):
-            named.update((normal(word, where, run.cwd), None) for word in chain(_put_out(run), _built(run), _figures(run)))
-    named.update(dict.fromkeys(_in_code(reading)))
-    return list(islice(filter(None, named), MAX_NAMED))
+            for word in chain(_put_out(run), _built(run), _figures(run)):
+                yield normal(word, where, run.cwd)
 
 
 def _around(effect: Effect, reading: CallReading) -> str:

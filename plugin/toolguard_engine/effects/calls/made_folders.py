@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 
 from toolguard_engine.effects.calls import filled_folders
 from toolguard_engine.effects.calls.made_files import is_known
@@ -18,6 +19,13 @@ from toolguard_engine.effects.programs.wrappers import AWAY
 from toolguard_engine.model.lazy import kept
 
 MAX_FOLDERS = 50
+MAX_DEPTH = 40
+MAX_LENGTH = 1_000
+"""Of paths with folders around them that may be made: each of those is looked at, and there are as many as it is deep."""
+
+STEPS = 20
+"""What it takes to look at a folder."""
+
 _ENVIRONMENTS = frozenset({"virtualenv", "uv"})
 _NAMES = program_catalogue.words("names_its_project")
 _FILLS = program_catalogue.words("fills_its_project")
@@ -29,15 +37,23 @@ _CHECKS_OUT = frozenset({"clone", "worktree add"})
 def folders(reading: CallReading) -> list[str]:
     """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run."""
     nested: dict[str, None] = {}
+    for path in chain(_by_name(reading), _filled(reading)):
+        nested[path] = None
+        if len(nested) == MAX_FOLDERS:
+            break
+    return list(nested)
+
+
+def _by_name(reading: CallReading) -> Iterator[str]:
+    """Those that it names as folders, and those around them that it makes too."""
     for run in reading.runs if reading.commands else ():
         if run.name not in _MAKERS or not AWAY.isdisjoint(run.via):
             continue
         for word in _named(run):
             path = normal(word, reading.command_where, run.cwd)
             if is_known(path) and path.count("/") > 1:
-                nested.update(dict.fromkeys((*_above(path, run, reading.command_where), path)))
-    nested.update(dict.fromkeys(_filled(reading)))
-    return list(nested)[:MAX_FOLDERS]
+                yield from _above(path, run, reading)
+                yield path
 
 
 def _filled(reading: CallReading) -> Iterator[str]:
@@ -46,21 +62,21 @@ def _filled(reading: CallReading) -> Iterator[str]:
     cwds = {run.cwd for run in reading.runs} if reading.commands else set[str]()
     there = {folder for cwd in cwds for folder in _leading_to(normal(".", where, cwd))}
     for path in filter(is_known, filled_folders.paths(reading)):
-        yield from (folder for folder in _around(path, where) if folder not in there)
-        if path not in there and _may_be_made(path, where) and _is_plain(path, where):
+        yield from (folder for folder in _around(path, reading) if folder not in there)
+        if path not in there and _may_be_made(path, where) and _is_plain(path, reading):
             yield path
 
 
-def _above(path: str, run: ProgramRun, where: Where) -> Iterator[str]:
+def _above(path: str, run: ProgramRun, reading: CallReading) -> Iterator[str]:
     """The folders around it that `mkdir -p` makes where they are missing."""
-    return _around(path, where) if run.name == "mkdir" and run.words.has("--parents") else iter(())
+    return _around(path, reading) if run.name == "mkdir" and run.words.has("--parents") else iter(())
 
 
-def _around(path: str, where: Where) -> Iterator[str]:
-    """Folders around one that may be made with it; not those around the agent's own."""
-    above = path.rpartition("/")[0]
-    while _may_be_made(above, where):
-        if _is_plain(above, where):
+def _around(path: str, reading: CallReading) -> Iterator[str]:
+    """Folders around one that may be made with it; not those around the agent's own, and none of one that is very deep."""
+    where, above = reading.command_where, path.rpartition("/")[0]
+    while path.count("/") <= MAX_DEPTH and _may_be_made(above, where):
+        if _is_plain(above, reading):
             yield above
         above = above.rpartition("/")[0]
 
@@ -82,9 +98,12 @@ def _leading_to(folder: str) -> Iterator[str]:
     return (text[:at] for at, sign in enumerate(text) if sign == "/")
 
 
-def _is_plain(path: str, where: Where) -> bool:
+def _is_plain(path: str, reading: CallReading) -> bool:
     """Whether it has no name that a person's folders have: whether something was there is not always known."""
-    kind, flags = classify(path, where)
+    if len(path) > MAX_LENGTH:
+        return False
+    reading.work.spend_at_once(STEPS)
+    kind, flags = classify(path, reading.command_where)
     return kind in _PLAIN and _PERSONAL.isdisjoint(flags)
 
 
