@@ -47,11 +47,22 @@ def test_programs_that_are_alike_are_looked_at_once() -> None:
     assert len(read((one + other) * 50).distinct) == 2
 
 
+SCRIPTS = ["sh -c '{}'", "eval '{}'", "bash <<'E'\n{}\nE", "cat > a.sh <<'E'\n{}\nE\nsh a.sh"]
+
+
+@each_row("script", SCRIPTS)
+def test_programs_of_a_script_that_are_alike_are_looked_at_twice(script: str) -> None:
+    few, many = (read(script.format("cp ../a b | tee c\nmv ../c ../d\n" * times)).distinct for times in (20, 60))
+    assert [(run.name, run.piped) for run in few] == [(run.name, run.piped) for run in many]
+    assert [run.name for run in many].count("cp") == 2
+
+
 @each_row("hidden", [OURS, f"echo x | xargs {OURS}", "cd ~/.openclaw; rm -rf toolguard", "pkill -f toolguard_engine"])
 def test_what_is_between_many_that_are_alike_is_found(hidden: str) -> None:
     many = "cp ../a$x ../../b*; " * 60
     for text in (f"{hidden}; {many}", f"{many} {hidden}", f"{many} {hidden}; {many}"):
-        assert judged(text).code.startswith("rule.self-protection"), text
+        for script in ("{}", *SCRIPTS):
+            assert judged(script.format(text)).code.startswith("rule.self-protection"), text
 
 
 @each_row(
@@ -62,10 +73,10 @@ def test_what_is_between_many_that_are_alike_is_found(hidden: str) -> None:
     ],
 )  # fmt: skip
 def test_leaving_out_what_is_alike_changes_no_finding(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    call = of(text * 20 + "ls a; " * 20)
-    found = self_protection.judge(call, HOST)
+    calls = [of(script.format(text * 20 + "ls a; " * 20)) for script in ("{}", *SCRIPTS[2:])]
+    found = [self_protection.judge(call, HOST) for call in calls]
     monkeypatch.setattr(command, "FEW_RUNS", 10_000)
-    assert self_protection.judge(call, HOST) == found
+    assert [self_protection.judge(call, HOST) for call in calls] == found
 
 
 VALUES = "x={0}; [ -f c ] && x={1}; "

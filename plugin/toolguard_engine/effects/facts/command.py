@@ -166,6 +166,20 @@ class RanScripts(msgspec.Struct, frozen=True):
     foreign: frozenset[str] = frozenset()
 
 
+def _without_repeats(pipeline: list[ProgramRun]) -> list[ProgramRun]:
+    """All programs of a script are in the pipeline that runs it. Of those that repeat each other, with what they are piped
+    into, the first and the last are left: so whatever runs before something else still does."""
+    chains: list[list[ProgramRun]] = [[]]
+    for run in pipeline:
+        chains[-1].append(run)
+        if not run.piped:
+            chains.append([])
+    alike = [tuple([run.likeness for run in chain]) for chain in chains]
+    last = {likeness: at for at, likeness in enumerate(alike)}
+    first = {likeness: at for at, likeness in reversed([*enumerate(alike)])}
+    return [run for at, chain in enumerate(chains) if at in (first[alike[at]], last[alike[at]]) for run in chain]
+
+
 class Reading(msgspec.Struct, frozen=True, dict=True):
     """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
     complete. `unread`: files that it runs and that were not read to their end; `written`: files whose content it gives
@@ -191,7 +205,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             pipelines.setdefault(run.pipeline, []).append(run)
         alike: dict[tuple[tuple[object, ...], ...], list[ProgramRun]] = {}
         for pipeline in pipelines.values():
-            alike.setdefault(tuple([run.likeness for run in pipeline]), pipeline)
+            shorter = pipeline if len(pipeline) < FEW_RUNS else _without_repeats(pipeline)
+            alike.setdefault(tuple([run.likeness for run in shorter]), shorter)
         kept = {id(run) for pipeline in alike.values() for run in pipeline}
         return tuple([run for run in self.runs if id(run) in kept])
 
