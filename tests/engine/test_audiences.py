@@ -48,8 +48,8 @@ def test_what_everybody_may_see_is_held_with_its_audience(guard: Guard, command:
     "command",
     [
         "acme share a.pdf --type user --with ada@here.example",
-        "acme deploy public",
-        "acme deploy --dir public",
+        "acme build public",
+        "acme build --dir public",
         "acme update --public=no",
         "acme update --visibility internal",
         "acme list --public",

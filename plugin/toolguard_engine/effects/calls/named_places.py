@@ -119,7 +119,7 @@ def _words_of(program: ProgramRun) -> int:
 
 def _is_anywhere(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...]) -> bool:
     """Whether the folder of the call does not matter: all effects are known, and every word names a place from the root."""
-    known = {id(effect.program) for effect in effects}
+    known = _with_known_effects(effects)
     return all(
         id(program) in known and not program.cwd and program.stdin is None and all(map(_is_from_root, _names(program)))
         for program in runs
@@ -210,9 +210,18 @@ def _read_by(program: ProgramRun) -> Iterator[str]:
             yield word
 
 
+_GUESSED = frozenset(["expose", "unknown-program"])
+"""Kinds of effects that are concluded from words: what else the program does, its settings may decide."""
+
+
+def _with_known_effects(effects: tuple[Effect, ...]) -> set[int]:
+    """The programs, by their ids, of which more is known than what their words look like."""
+    return {id(effect.program) for effect in effects if effect.kind not in _GUESSED}
+
+
 def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: Where) -> list[str]:
     """The folders whose settings decide what is done: of programs of which no effect is known, and those that they name."""
-    known = {id(effect.program) for effect in effects}
+    known = _with_known_effects(effects)
     runners = {name for program in runs for name in program.via}
     paths = list[str]()
     for program in runs:

@@ -78,7 +78,7 @@ from toolguard_engine.effects.programs import (
     unpacking,
     write_effects,
 )
-from toolguard_engine.effects.programs.wrappers import WRAPPERS, started
+from toolguard_engine.effects.programs.wrappers import WRAPPERS, only_runs, started
 from toolguard_engine.effects.syntax.startup_lines import adds_plain_lines, starts_python
 from toolguard_engine.model.work_limit import WorkLimit
 
@@ -148,7 +148,7 @@ def effects(  # noqa: PLR0912 - a case for each combination
         if name not in _READ and (len(program.argv) > 1 or program.stdin is not None):
             for effect in handed_keys.effects(program, where, loaded_files.ENDINGS):
                 found += _shown(effect, seen.runs, at)
-            if name not in PROGRAMS:
+            if name not in PROGRAMS and not only_runs(name):
                 work.spend(OF_UNKNOWN)
                 found += _of_unknown(seen.runs, at, where)
         if len(program.argv) > audiences.LEAST and audiences.may_expose(program):

@@ -11,9 +11,9 @@ import itertools
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
-from toolguard_engine.effects.manuals import option_parser, wrapper_catalogue
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.option_spellings import HELP, REHEARSAL
-from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.programs.wrappers import only_runs
 
 MAX_WORDS = 60
 MAX_WORD = 200
@@ -74,12 +74,7 @@ _TEXTS = program_catalogue.programs("words_only", "path_reader")
 def may_expose(program: ProgramRun) -> bool:
     """A quick look: whether anything in the words may name everybody."""
     text = " ".join(program.argv[:MAX_WORDS]).lower()
-    return any(map(text.__contains__, _HINTS)) and program.name not in _TEXTS and not _only_runs(program.name)
-
-
-def _only_runs(name: str) -> bool:
-    """Whether all words are another program's, but for options."""
-    return name in WRAPPERS and not wrapper_catalogue.verbs(name)
+    return any(map(text.__contains__, _HINTS)) and program.name not in _TEXTS and not only_runs(program.name)
 
 
 def effects(program: ProgramRun) -> list[Effect]:

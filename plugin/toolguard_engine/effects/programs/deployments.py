@@ -18,6 +18,8 @@ _MAX_WORD = 200
 _VERBS_AT = 3
 _DEPLOYS = frozenset(["deploys"])
 _ACCOUNTS = program_catalogue.programs("context_client")
+_ENGINES = program_catalogue.programs("container")
+"""What these deploy runs on machines of one's own, and is judged by what starts there."""
 _UNDERSTOOD = program_catalogue.programs("understood", "words_only", "path_reader")
 _GOES_LIVE = principles.pattern("deploy", "goes_live")
 _LIVE = principles.pattern("deploy", "live")
@@ -38,7 +40,7 @@ def effects(program: ProgramRun) -> list[Effect]:
     text = " ".join(argv)
     if not any(map(text.__contains__, _HINTS)) or "/" in program.argv[0]:
         return []
-    if program.name not in _ACCOUNTS and program.name in _UNDERSTOOD:
+    if program.name in _ENGINES or (program.name not in _ACCOUNTS and program.name in _UNDERSTOOD):
         return []
     words = [word[:_MAX_WORD].lower() for word in argv]
     if not (HELP | REHEARSAL).isdisjoint(words) or any(map(_ASIDE.fullmatch, words)):

@@ -7,7 +7,13 @@ from toolguard_engine.effects.manuals import wrapper_catalogue
 
 WRAPPERS = wrapper_catalogue.names()
 AWAY = wrapper_catalogue.away()
+_LIST_RUNNERS = program_catalogue.programs("list_runner")
 SHELLS = program_catalogue.programs("shell")
+
+
+def only_runs(name: str) -> bool:
+    """Whether all words of a program are another one's, but for options. What that does is judged by itself."""
+    return name in _LIST_RUNNERS or (name in WRAPPERS and not wrapper_catalogue.verbs(name))
 
 
 def started(argv: tuple[str, ...]) -> str:
