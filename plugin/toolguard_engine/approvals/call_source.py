@@ -15,6 +15,7 @@ Argument = tuple[str, str]
 """Its name and its text."""
 
 _NAME = lazy_re.compile(r"[A-Za-z_$][\w$]*")
+_PLAIN_KEY = lazy_re.compile(r"[\w$-]+")
 _PLAIN = lazy_re.compile(r"[^\s,\]}]+")
 _BLANK = lazy_re.compile(r"\s*")
 _ESCAPE = lazy_re.compile(r'\\(u[0-9a-fA-F]{4}|["\\/bfnrt])')
@@ -26,8 +27,9 @@ class _UnreadableError(Exception):
 
 
 def arguments(shown: str, tool: str) -> tuple[Argument, ...]:
-    """Name and text of each argument, those within others under a name like `edits[0].newText`. A text that is not a whole
-    literal, because a part was left out, is one argument without a name, with its escapes resolved."""
+    """Name and text of each argument, those within others under a name like `edits[0].newText`, and a key that is no plain
+    word like `env["a.b"]`: no two have one name unless two keys are the same. A text that is not a whole literal, because a
+    part was left out, is one argument without a name, with its escapes resolved."""
     body = shown
     if body.startswith(f"{tool}(") and body.endswith(")"):
         body = body[len(tool) + 1 : -1]
@@ -65,10 +67,16 @@ def _members(text: str, at: int, name: str, depth: int) -> tuple[list[Argument],
         at = _past_blank(text, at)
         if text[at] != ":":
             raise _UnreadableError
-        inner, at = _value(text, at + 1, f"{name}.{key}" if name else key, depth + 1)
+        inner, at = _value(text, at + 1, _within(name, key), depth + 1)
         members += inner
         at = _past_comma(text, at, "}")
     return members or [(name, "{}")][: bool(name)], at + 1
+
+
+def _within(name: str, key: str) -> str:
+    if not _PLAIN_KEY.fullmatch(key):
+        return f"{name}[{json.dumps(key, ensure_ascii=False)}]"
+    return f"{name}.{key}" if name else key
 
 
 def _items(text: str, at: int, name: str, depth: int) -> tuple[list[Argument], int]:

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -23,10 +24,14 @@ from toolguard_engine.wording.printable import plain
 MAX_ROWS = 8
 """Lines of code that are shown, if no more of them are dangerous."""
 MAX_MARKED = 8
+"""Dangerous lines that are shown."""
 MAX_ROW = 220
 """Characters of a line of code."""
 MAX_FIELD = 60
 """Characters of an argument that stands beside others, not as code."""
+MAX_FIELDS = 6
+MAX_BLOCKS = 4
+"""Arguments that are shown on their own; the others are together in the last block."""
 TAB = "    "
 
 UNNAMED = "does something that the guard cannot name: read the call itself"
@@ -65,7 +70,8 @@ class CodeRow(Struct, frozen=True, rename="camel"):
 
 
 class CodeBlock(Struct, frozen=True, rename="camel"):
-    """One argument as code. `rows`: the lines that are shown; `hidden`: how many others there are; `whole`: all of them."""
+    """One argument as code, or those together that there is no room for. `rows`: the lines that are shown; `hidden`: how
+    many others there are; `whole`: all of them."""
 
     name: str
     rows: tuple[CodeRow, ...]
@@ -228,20 +234,56 @@ def _why(entry: HeldCall, details: HeldDetails) -> str:
 
 def _code(entry: HeldCall, details: HeldDetails) -> tuple[tuple[str, ...], tuple[CodeBlock, ...], bool]:
     """The short arguments, those that are code, and whether all that is dangerous stands in the lines that are shown."""
-    given = [(name, _lines(text)) for name, text in call_source.arguments(entry.shown, entry.tool)]
-    inline = {name for name, lines in given if len(lines) == 1 and len(lines[0]) <= MAX_FIELD and name not in CODE_NAMES}
-    if len(inline) == len(given) and given:
-        inline.discard(max(given, key=lambda pair: len(pair[1][0]))[0])
-    fields = tuple(f"{plain(name)}: {lines[0]}" for name, lines in given if name in inline)
-    code = [(name, lines) for name, lines in given if name not in inline]
+    given = [_Argument(name, _lines(text)) for name, text in call_source.arguments(entry.shown, entry.tool)]
     parts, dangerous = dangers_of(entry), _dangerous(details)
-    blocks, in_sight = list[CodeBlock](), set[Spellings]()
+    fields, code = _parted(given, [part for part in parts if not dangerous.isdisjoint(part)])
+    blocks, in_sight, marks = list[CodeBlock](), set[Spellings](), MAX_MARKED
     for name, lines in code:
-        block, here = _block(plain(name), lines, parts, dangerous, max(1, MAX_ROWS // len(code)))
+        block, here = _block(name, lines, parts, dangerous, (max(1, MAX_ROWS // len(code)), marks))
         blocks.append(block)
         in_sight |= here
+        marks -= sum(row.danger for row in block.rows)
     in_sight |= {part for part in parts if any(places(field, text) for field in fields for text in part)}
     return fields, tuple(blocks), bool(parts) and in_sight >= set(parts)
+
+
+class _Argument(NamedTuple):
+    name: str
+    lines: list[str]
+
+
+def _parted(given: Sequence[_Argument], dangers: Sequence[Spellings]) -> tuple[tuple[str, ...], list[_Argument]]:
+    """The short arguments in words, and those that are code: what runs first, then what is dangerous. Of more than there is
+    room for, the others are one block, in which each line has its argument's name or is indented."""
+    short = {at for at, argument in enumerate(given) if _is_short(argument)}
+    if short and len(short) == len(given):
+        short.remove(max(short, key=lambda at: len(given[at].lines[0])))
+
+    def rank(at: int) -> tuple[bool, bool, int]:
+        name, lines = given[at]
+        return name not in CODE_NAMES, not any(_numbers(lines, part) for part in dangers), at
+
+    fields, code = sorted(short, key=rank), sorted(set(range(len(given))) - short, key=rank)
+    if len(fields) <= MAX_FIELDS and len(code) <= MAX_BLOCKS:
+        others = []
+    else:
+        others = sorted([*fields[MAX_FIELDS:], *code[MAX_BLOCKS - 1 :]])
+        fields, code = fields[:MAX_FIELDS], code[: MAX_BLOCKS - 1]
+    blocks = [_Argument(plain(given[at].name), given[at].lines) for at in code]
+    if others:
+        rest = [line for at in others for line in _in_one(given[at])]
+        blocks.append(_Argument(counted(len(others), "other argument"), rest))
+    return tuple(line for at in sorted(fields) for line in _in_one(given[at])), blocks
+
+
+def _is_short(argument: _Argument) -> bool:
+    name, (first, *others) = argument
+    return not others and name not in CODE_NAMES and max(len(name), len(first)) <= MAX_FIELD
+
+
+def _in_one(argument: _Argument) -> list[str]:
+    first, *others = argument.lines
+    return [f"{plain(argument.name)}: {first}", *(f"{TAB}{line}" for line in others)]
 
 
 def _dangerous(details: HeldDetails) -> set[str]:
@@ -256,13 +298,15 @@ def _lines(text: str) -> list[str]:
 
 
 def _block(
-    name: str, lines: Sequence[str], parts: Sequence[Spellings], dangerous: set[str], most: int
+    name: str, lines: Sequence[str], parts: Sequence[Spellings], dangerous: set[str], room: tuple[int, int]
 ) -> tuple[CodeBlock, set[Spellings]]:
-    """One argument in `most` lines if not more are dangerous, and which of `parts` are there, those of dangers in sight."""
+    """One argument, and which of `parts` are there, those of dangers in sight. `room`: how many lines, if not more are
+    dangerous, and how many of those that are."""
+    most, marks = room
     spots = {part: _numbers(lines, part) for part in parts}
     dangers = {part for part in parts if not dangerous.isdisjoint(part)}
     marked = sorted({at for part in dangers for at in spots[part]})
-    kept = set(marked[:MAX_MARKED])
+    kept = set(marked[:marks])
     for at in range(len(lines)):
         if len(kept) >= most and len(lines) > most + 1:
             break
@@ -308,7 +352,8 @@ def _ends(line: str) -> str:
 
 
 def _is_cut(block: CodeBlock) -> bool:
-    return any("characters not shown]" in row.text and row.text not in block.whole for row in block.rows)
+    lines = block.whole.split("\n")
+    return any(row.text != lines[row.number - 1] for row in block.rows)
 
 
 def _is_read(entry: HeldCall, details: HeldDetails) -> bool:
