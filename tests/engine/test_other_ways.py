@@ -78,6 +78,21 @@ LOGGED_IN = [
     "ansible-playbook --private-key {} site.yml", "ssh -i {} host", "bash ~/.ssh/agent.sh", "git add ~/.ssh/config",
     "python3 deploy.py --key {}", "docker compose --env-file ~/.env up",
 ]  # fmt: skip
+PASSWORDS = [
+    "psql -c 'select * from pg_shadow'", "psql -c 'TABLE pg_shadow'", "psql -c 'copy pg_authid to stdout'",
+    "psql -c 'select s from pg_shadow s'", "psql -tAc 'select passwd from pg_catalog.\"pg_shadow\"'",
+    "psql -c 'select usename from pg_shadow where usename in (select passwd from pg_shadow)'",
+    "echo 'select * from pg_authid' | psql", "mysql -e 'select authentication_string from mysql.user'",
+    "mysql -e 'select * from `mysql`.`user`'", "sqlcmd -Q 'select name, password_hash from sys.sql_logins'",
+    "redis-cli config get '*'", "redis-cli -h cache CONFIG GET maxmemory requirepass",
+    "echo 'config get *pass*' | redis-cli",
+]  # fmt: skip
+NO_PASSWORDS = [
+    "psql -c 'select rolname, rolsuper from pg_authid'", "psql -c 'select count(*) from pg_shadow'",
+    "psql -c \"select 'pg_shadow'\"",
+    "mysql -e 'select user, host, plugin from mysql.user'", "mysql -e 'select * from users'", "redis-cli config get 'max*y'",
+    "redis-cli get requirepass",
+]  # fmt: skip
 OPENS = [
     "curl file://{}", "curl -s FILE://localhost{} -o x", "sqlite3 :memory: \"select readfile('{}')\"",
     "mysql -e \"select load_file('{}')\"", "psql -c \"select pg_read_file('{}')\"", "duckdb -c \"from read_text('{}')\"",
@@ -181,6 +196,16 @@ def test_a_key_that_a_known_program_takes_as_a_script_or_carries_elsewhere_is_as
 @each_row("command", LOGGED_IN)
 def test_a_key_that_logs_in_or_is_only_named_is_allowed(command: str) -> None:
     assert decision(command.format("~/.ssh/id_ed25519")) == "allow"
+
+
+@each_row("command", PASSWORDS)
+def test_a_look_at_the_passwords_of_a_store_is_asked(command: str) -> None:
+    assert decision(command) == "hold"
+
+
+@each_row("command", NO_PASSWORDS)
+def test_a_query_that_shows_no_password_is_allowed(command: str) -> None:
+    assert decision(command) == "allow"
 
 
 @each_row("command", OPENS)

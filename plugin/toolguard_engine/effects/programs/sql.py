@@ -1,7 +1,8 @@
 """Statements given to databases: on the command line, at standard input, in a here-document, or bare.
 
 The kinds: `sql` for each statement that changes more than named rows (the statement as target, the flags of
-`facts.sql_statements`), `nosql` for commands of other stores (`FLUSHALL`, `db.users.drop()`).
+`facts.sql_statements`) or that shows the server's passwords (`passwords`), `nosql` for commands of other stores (`FLUSHALL`,
+`db.users.drop()`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from toolguard_engine.effects.facts import program_catalogue, sql_statements
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.facts.sql_statements import MAX_STATEMENTS, MAX_TEXT
-from toolguard_engine.effects.programs import Act, sql_meta_commands
+from toolguard_engine.effects.programs import Act, sql_meta_commands, sql_passwords
 
 
 def _effects(text: str, program: ProgramRun) -> Iterator[Effect]:
@@ -44,6 +45,9 @@ def _client(program: ProgramRun, _: Where, *, loads: bool = False) -> Iterator[E
     in_memory = loads and _is_in_memory(program, texts)
     for text in _undotted(texts) if loads else texts:
         yield from (effect for effect in _effects(text, program) if not in_memory or "program" in effect.flags)
+    for text in texts:
+        if shown := sql_passwords.shown(text[:MAX_TEXT]):
+            yield Effect("sql", shown[:400], "", frozenset({"passwords"}), program)
     for text in (*program.argv[1:], _stdin_text(program)):
         if sql_meta_commands.runs_programs(text, loads=loads):
             yield Effect("sql", text[:400], "", frozenset({"program"}), program)
