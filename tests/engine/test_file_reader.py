@@ -113,12 +113,34 @@ def test_links_are_followed_as_the_system_does(tmp_path: Path) -> None:
     for name, target in links.items():
         (tmp_path / name).symlink_to(target)
     disks = LocalDisks(slow=())
-    for name in ("up/b/file", "to/file", "far/file", "to/back/b/file", "gone/y", "a//b/./file", "absent/x/y", "file/x"):
+    for name in (
+        "up/b/file",
+        "to/file",
+        "far/file",
+        "to/back/b/file",
+        "gone/y",
+        "a//b/./file",
+        "absent/x/y",
+        "file/x",
+        "absent//../to/x",
+    ):
         path = f"{tmp_path}/{name}"
         assert disks.real(path) == os.path.realpath(path), name
     assert disks.real(f"{tmp_path}/loop") is None
     assert disks.real("relative") is None
     assert LocalDisks(slow=[f"{tmp_path}/a/b"]).real(f"{tmp_path}/to/file") is None
+
+
+def test_paths_in_one_folder_are_looked_at_together(tmp_path: Path) -> None:
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "out").symlink_to(tmp_path / "net")
+    (tmp_path / "round").symlink_to("near/../round")
+    disks = LocalDisks(slow=[f"{tmp_path}/net"])
+    near = [f"{tmp_path}/near/{name}" for name in ("a", "b", "absent/c")]
+    assert disks.are_local(["/", "/x", *near])
+    for far in ("near/out", "near/out/x", "net", "net/x", "near/../net", "round", "round/x"):
+        assert not disks.are_local([*near, f"{tmp_path}/{far}"]), far
+    assert not disks.are_local([*near, "relative"])
 
 
 @pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="this system lists no mounts")

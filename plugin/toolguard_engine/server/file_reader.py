@@ -203,7 +203,7 @@ class FileReader:
         return self._looked(_folders, paths)
 
     def _looked(self, look: Callable[[list[str]], list[str]], paths: list[str]) -> list[str]:
-        is_local = len(paths) <= FEW and all(self._disks.real(path) is not None for path in paths)
+        is_local = len(paths) <= FEW and self._disks.are_local(paths)
         answers = look(paths) if is_local else self.bounded(look, paths)
         return answers or []
 

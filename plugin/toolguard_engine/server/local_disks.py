@@ -55,18 +55,35 @@ class LocalDisks:
 
     def real(self, path: str) -> str | None:
         """A path with its links followed as far as they exist; None if it may lead to a file system that hangs."""
+        return self._followed(path) if self._knows_mounts() and path[:1] == "/" else None
+
+    def are_local(self, paths: Iterable[str]) -> bool:
+        """Whether none of the paths leads to a file system that may hang. Folders around several are looked at once."""
+        if not self._knows_mounts():
+            return False
+        folders: dict[str, str | None] = {}
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if path[:1] != "/":
+                return False
+            if folder not in folders:
+                folders[folder] = self._followed(folder)
+            if (above := folders[folder]) is None or self._followed(name, "" if above == "/" else above) is None:
+                return False
+        return True
+
+    def _knows_mounts(self) -> bool:
         if self._news is not None:
             known, self._is_known = self._is_known, False  # the news come once: whoever is interrupted here looks again
             if self._news.poll(0) or not known:
                 self._look()
             else:
                 self._is_known = True
-        if not self._is_known or path[:1] != "/":
-            return None
-        return self._followed(path)
+        return self._is_known
 
-    def _followed(self, path: str) -> str | None:
-        waiting, done, links, is_there = path.split("/")[::-1], "", 0, True
+    def _followed(self, path: str, done: str = "") -> str | None:
+        """`done`: the real path of the folder that the path starts from."""
+        waiting, links, is_there = path.split("/")[::-1], 0, True
         while waiting:
             name = waiting.pop()
             if name in ("", "."):
@@ -86,8 +103,12 @@ class LocalDisks:
                         done = "" if target[:1] == "/" else done
                         waiting += target.split("/")[::-1]
                         continue
+                except (FileNotFoundError, NotADirectoryError):
+                    if ".." not in waiting:  # nothing is in it, so nothing more can be found out
+                        return "/".join([at, *(part for part in reversed(waiting) if part not in ("", "."))])
+                    is_there = False
                 except (OSError, ValueError):
-                    is_there = False  # nor is there anything in it
+                    is_there = False
             done = at
         return done or "/"
 

@@ -55,10 +55,11 @@ def _written(reading: CallReading) -> Iterator[str]:
 
 def _by_programs(reading: CallReading) -> Iterator[str]:
     where = reading.command_where
-    for run in reading.runs if reading.commands else ():
-        if AWAY.isdisjoint(run.via):
-            for word in chain(_put_out(run), _built(run), _figures(run)):
-                yield normal(word, where, run.cwd)
+    runs = [run for run in reading.runs if AWAY.isdisjoint(run.via)] if reading.commands else []
+    renders = _ENDING.search("\n".join([word for run in runs for word in run.argv[1:MAX_NAMED]]))
+    for run in runs:
+        for word in chain(_put_out(run), _built(run), _figures(run) if renders else ()):
+            yield normal(word, where, run.cwd)
 
 
 def _around(effect: Effect, reading: CallReading) -> str:
@@ -87,8 +88,7 @@ def _built(run: ProgramRun) -> Iterator[str]:
 
 def _figures(run: ProgramRun) -> Iterator[str]:
     """Where the figures of a document with code in it are put when it is rendered."""
-    words = (word for word in run.argv[1:MAX_NAMED] if "." in word and _ENDING.search(word))
-    return (f"{match[1]}_files" for word in words for match in _DOCUMENT.finditer(word))
+    return (f"{match[1]}_files" for word in run.argv[1:MAX_NAMED] for match in _DOCUMENT.finditer(word))
 
 
 def _in_code(reading: CallReading) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from functools import cache
 from itertools import islice
@@ -108,18 +108,17 @@ def _of_all(program: ProgramRun) -> Iterator[str]:
     yield from (value.text for _, value in islice(program.words.options, MAX_WORDS))
 
 
-def _of_options(program: ProgramRun) -> Iterator[str]:
+def _of_options(program: ProgramRun) -> Iterable[str]:
     argv = program.argv[:MAX_WORDS]
-    if running := [name for name in option_parser.names(argv) if _RUNS.fullmatch(name)]:
-        yield from option_parser.values(argv, running)
+    running = list(filter(_RUNS.fullmatch, option_parser.names(argv)))
+    return option_parser.values(argv, running) if running else ()
 
 
-def _of_variables(program: ProgramRun) -> Iterator[str]:
+def _of_variables(program: ProgramRun) -> list[str]:
     """The values of variables for the program, or of settings among its words: `X_PAGER=./x less`, `configure CC=./x`."""
-    yield from (value for _, value in program.assigns[:MAX_WORDS])
-    for word in program.argv[1:MAX_WORDS]:
-        if "=" in word and (match := _SETTING.fullmatch(word)):
-            yield match[1]
+    settings = [_SETTING.fullmatch(word) for word in program.argv[1:MAX_WORDS] if "=" in word]
+    values = [match[1] for match in settings if match is not None] if settings else []
+    return [value for _, value in program.assigns[:MAX_WORDS]] + values if program.assigns else values
 
 
 _SETTING = lazy_re.compile(r"(?:-D)?[A-Za-z_][\w.-]{0,60}=[\"']?([^\"']{1,400})[\"']?")

@@ -107,7 +107,7 @@ def _are_untouched(walk: Walk, row: Runner, program: ProgramRun, folder: str) ->
         return False
     if row.language not in SETTINGS:
         walk.will_run_all(paths, program)
-    return walk.running.are_untouched(paths) and walk.running.are_untouched(others)
+    return walk.running.are_untouched(paths) and (not others or walk.running.are_untouched(others))
 
 
 @cache

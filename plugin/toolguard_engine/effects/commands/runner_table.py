@@ -58,8 +58,7 @@ def has_verb(row: Runner, argv: tuple[str, ...]) -> bool:
     """Whether a program is given the words with which it reads by this row."""
     if not row.verbs:
         return True
-    words = argv[1:VERB_WITHIN]
-    return any(all(word in words for word in verb) for verb in row.verbs)
+    return any(map(frozenset(argv[1:VERB_WITHIN]).issuperset, row.verbs))
 
 
 class RunVariable(msgspec.Struct, frozen=True, omit_defaults=True):

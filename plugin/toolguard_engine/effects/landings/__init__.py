@@ -85,9 +85,10 @@ def _without_unset(program: ProgramRun) -> ProgramRun:
 
 
 def _landings(program: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
-    if program.moves_files and len(program.readings) > 1:
+    moves = program.moves_files
+    if moves and len(program.readings) > 1:
         yield from dict.fromkeys(landing for words in program.readings for landing in _by_manual(program, words, before))
-    elif program.moves_files:
+    elif moves:
         yield from _by_manual(program, program.readings[0], before)
         if not (program.readings[0].verb or program.readings[0].roles or _BRINGS.isdisjoint(program.argv[1:4])):
             yield from unpacked_files.by_verb(program)

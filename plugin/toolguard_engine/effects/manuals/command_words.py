@@ -54,7 +54,7 @@ class CommandWords(msgspec.Struct, frozen=True):
     @property
     def texts(self) -> tuple[str, ...]:
         """The operands as texts."""
-        return tuple(word.text for word in self.operands)
+        return tuple([word.text for word in self.operands])
 
     @property
     def named_words(self) -> Sequence[ParsedWord]:

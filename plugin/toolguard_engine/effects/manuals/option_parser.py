@@ -76,9 +76,9 @@ def plain(argv: tuple[str, ...], valued: Container[str] = ()) -> CommandWords:
     return CommandWords("", tuple(given), tuple(operands), (), frozenset(), end=end)
 
 
-def names(argv: tuple[str, ...]) -> Iterator[str]:
+def names(argv: tuple[str, ...]) -> list[str]:
     """The names of all words that look like options, also behind `--`, where they may be those of another program."""
-    return (word.partition("=")[0] for word in islice(argv, 1, None) if word[:1] == "-" and word not in ("-", "--"))
+    return [word.partition("=")[0] for word in islice(argv, 1, None) if word[:1] == "-" and word not in ("-", "--")]
 
 
 def values(argv: tuple[str, ...], options: Iterable[str]) -> Iterator[str]:
@@ -165,6 +165,8 @@ def readings_by(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]
     """All readings by this manual."""
     plain = parse(manual, argv, _never)
     yield plain
+    if not plain.unknown:
+        return
     count = min(len(plain.unknown), most_unknown(argv))
     seen = [(plain.given, plain.operands)]
     for takes in (*map(_first, range(1, count + 1)), *map(_from, range(1, count))):
@@ -206,15 +208,16 @@ def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
         read = _OptionReader(manual, verb, argv, takes).read()
     usage = manual.usages[verb] if verb else manual.usage
     own = len(verb.split())
+    has_roles = bool(usage.words or manual.lists)
     operands = read.operands[own:]
     return CommandWords(
         verb,
         tuple(read.given),
         tuple(operands),
-        tuple(_roles(usage.words, read.given, operands, lists=manual.lists and read.end)),
+        tuple(_roles(usage.words, read.given, operands, lists=manual.lists and read.end)) if has_roles else (),
         usage.does,
         tuple(read.unknown),
-        len(read.unknown) > most_unknown(argv),
+        bool(read.unknown) and len(read.unknown) > most_unknown(argv),
         read.operands[own - 1].at if 0 < own <= len(read.operands) else 0,
         read.end if read.end < len(argv) else 0,
     )
