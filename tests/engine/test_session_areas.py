@@ -147,6 +147,17 @@ def test_another_unit_or_program_or_a_stronger_effect_is_asked_about(owner: Owne
     assert not is_alike(owner, first, later)
 
 
+DECIDED = ["ssh", "apt", "dnf", "dpkg", "git", "pip", "ufw", "netplan", "ldap", "supervisor", "libvirt", "security", "opt"]
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_folders_about_access_programs_or_the_network_are_decided_each_time(owner: Owner, name: str) -> None:
+    call = made(owner, f"sudo tee /etc/{name}/a.conf < n")
+    reply = owner.says(owner.held(call).nonce)
+    assert not reply.ok
+    assert "it changes the system" in reply.text
+
+
 @pytest.mark.parametrize("unit", ["ssh.service", "getty@tty1.service", "systemd-logind.service"])
 def test_units_that_let_people_in_are_decided_each_time(owner: Owner, unit: str) -> None:
     call = made(owner, ("write", {"path": f"/etc/systemd/system/{unit}", "content": "[Service]\n"}))
