@@ -170,3 +170,24 @@ def test_nothing(places: Places, path: Path, *, enabled: bool) -> None:
 def test_what_came_from_a_call_is_printable(places: Places, path: Path) -> None:
     put(path, decided("ma\u202ein", 1_000, "block", shown="a\x1b[2Jb", reason="c\nd", event="x"))
     assert all(line.isprintable() for line in told(places))
+
+
+def test_a_run_is_found_behind_pages_without_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its model calls too, and not those of another run of its session."""
+    monkeypatch.setattr(timelines, "SEARCHED", 10)
+    own = [
+        decided("main", 90_000, run="old"),
+        asked("main", 89_000),
+        decided("main", 88_000, run="new"),
+        asked("main", 87_000),
+    ]
+    put(path, *own, *(decided("coder", 80_000 - at * 1_000) for at in range(30)))
+    events, before = list[Any](), ""
+    with closing(connect(path)) as connection:
+        while True:
+            page = queries.timeline(connection, 0, NOW, TimelineFilter(run="old"), 200, before)
+            events += page.events
+            if not page.next:
+                break
+            before = page.next
+    assert [NOW - event.at for event in events] == [89_000, 90_000]

@@ -92,6 +92,7 @@ def test_what_was_asked_answered_and_paid_is_found_by_one_search(machine: Machin
     assert narrowed(page) == {"text": ["old-3"]}
 
 
+@pytest.mark.thorough
 def test_sessions_and_runs_have_their_sums(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("timeline")
     page.get_by_role("combobox", name="Agent").select_option("night")
@@ -123,6 +124,7 @@ def test_an_address_shows_the_same_again(machine: Machine, visits: Visits) -> No
     expect(other.get_by_label("Search")).to_have_value("failed 3 times")
 
 
+@pytest.mark.thorough
 def test_back_leads_to_the_filters_before(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("timeline")
     page.get_by_role("combobox", name="Agent").select_option("night")
@@ -143,6 +145,7 @@ def test_a_range_of_one_s_own(machine: Machine, visits: Visits) -> None:
     expect(lines(page)).to_contain_text("<img src=x")
 
 
+@pytest.mark.thorough
 def test_older_pages_have_every_event_once(machine: Machine, visits: Visits) -> None:
     visitor = visits(machine)
     page = visitor.go("timeline")
@@ -184,6 +187,7 @@ def test_with_the_keyboard_alone(machine: Machine, visits: Visits) -> None:
     expect(page.get_by_text("Nothing that fits")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_new_events_move_nothing_that_is_read(machine: Machine, visits: Visits) -> None:
     """On top what is new; the line that has the focus keeps it, and stays open."""
     page = visits(machine).go("timeline")
@@ -209,6 +213,7 @@ def test_hostile_text_is_text(machine: Machine, visits: Visits) -> None:
     assert page.locator("main img").count() == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "address",
     [
@@ -228,7 +233,15 @@ def test_addresses_that_somebody_else_has_written(machine: Machine, visits: Visi
     assert page.locator("main img").count() == 0
 
 
-@pytest.mark.parametrize("look", [{"viewport": NARROW, "has_touch": True}, {"color_scheme": "dark"}, {}], ids=str)
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"viewport": NARROW, "has_touch": True},
+        pytest.param({"color_scheme": "dark"}, marks=pytest.mark.thorough),
+        pytest.param({}, marks=pytest.mark.thorough),
+    ],
+    ids=str,
+)
 def test_narrow_and_for_assistive_technology(machine: Machine, visits: Visits, look: dict[str, Any]) -> None:
     visitor = visits(machine, reduced_motion="reduce", **look)
     page = visitor.go("timeline")

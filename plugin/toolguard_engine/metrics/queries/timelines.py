@@ -21,6 +21,7 @@ MOST = 2_000
 """Events of one answer."""
 LARGEST = 2**63 - 1
 
+_WITHIN = "at >= ? AND at <= ? AND (at < ? OR id < ?)"
 _OF_CALLS = ("agent", "session", "model", "provider", "channel", "outcome")
 _OF_DECISIONS = ("agent", "session", "run", "tool", "code", "reason", "shown", "nonce", "person")
 
@@ -66,8 +67,9 @@ def timeline(
     wanted, many = wanted or TimelineFilter(), max(1, min(limit, MOST))
     begins, ends = (max(0, min(since, EXACT)), max(0, min(until, EXACT)))
     behind = min(TimelineKey(ends), TimelineKey.parse(before)) if before else TimelineKey(ends)
-    calls, calls_from = _rows(connection, _CALLS, begins, behind, wanted, many)
-    decisions, decisions_from = _rows(connection, _DECISIONS, begins, behind, wanted, many)
+    read = _in_session(connection, begins, behind, wanted)
+    calls, calls_from = _rows(connection, _CALLS, begins, behind, read, many)
+    decisions, decisions_from = _rows(connection, _DECISIONS, begins, behind, read, many)
     complete = max(calls_from, decisions_from)
     events = [*(_of_decision(decision_row(row)) for row in decisions), *(_of_call(call_row(row)) for row in calls)]
     matching = [event for event in _with_runs(events) if event.at >= complete and wanted.run in ("", event.run)]
@@ -100,19 +102,38 @@ _CALLS = _Table("toolguard_calls", CALL, _OF_CALLS, 1)
 _DECISIONS = _Table("toolguard_verdicts", DECISION, _OF_DECISIONS, 2)
 
 
+def _in_session(
+    connection: sqlite3.Connection, begins: int, behind: TimelineKey, wanted: TimelineFilter
+) -> TimelineFilter | None:
+    """The same question, with the session of the run if the run has one: then only its rows are read. None if nothing was
+    decided in this run: then no model call belongs to it either."""
+    if not wanted.run:
+        return wanted
+    searched = f"SELECT run, session FROM {_DECISIONS.name} WHERE {_WITHIN} ORDER BY at DESC, id DESC LIMIT {SEARCHED}"  # noqa: S608 - names
+    sessions = connection.execute(
+        f"SELECT DISTINCT session FROM ({searched}) WHERE run = ? LIMIT 2",  # noqa: S608 - as above
+        (begins, behind.at, behind.at, behind.decision, wanted.run),
+    ).fetchall()
+    if not sessions:
+        return None
+    return wanted._replace(session=sessions[0][0]) if len(sessions) == 1 and not wanted.session else wanted
+
+
 def _rows(
-    connection: sqlite3.Connection, table: _Table, begins: int, behind: TimelineKey, wanted: TimelineFilter, many: int
+    connection: sqlite3.Connection, table: _Table, begins: int, behind: TimelineKey, wanted: TimelineFilter | None, many: int
 ) -> tuple[list[Any], int]:
     """The newest rows of this time that are wanted, and from when on they are all there. With a run, all of them: which
     calls belong to it is known only from their neighbours."""
-    most = SEARCHED if wanted.run else many + 1
-    within, ends = "at >= ? AND at <= ? AND (at < ? OR id < ?)", (behind.at, behind.at, behind[table.place])
-    times = f"SELECT at FROM {table.name} WHERE {within} ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?"  # noqa: S608 - names
+    ends = (behind.at, behind.at, behind[table.place])
+    times = f"SELECT at FROM {table.name} WHERE {_WITHIN} ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?"  # noqa: S608 - names
     newest, oldest = (connection.execute(times, (begins, *ends, offset)).fetchone() for offset in (0, SEARCHED))
     start = int(oldest[0]) + (oldest < newest) if oldest else begins  # or else a moment with too many rows ends the search
+    if wanted is None:
+        return [], start
     conditions, values = _conditions(table, wanted)
+    most = SEARCHED if wanted.run else many + 1
     asked = (
-        f"SELECT {table.columns} FROM {table.name} WHERE {' AND '.join([within, *conditions])}"  # noqa: S608 - as above
+        f"SELECT {table.columns} FROM {table.name} WHERE {' AND '.join([_WITHIN, *conditions])}"  # noqa: S608 - as above
         f" ORDER BY at DESC, id DESC LIMIT {most}"
     )
     return connection.execute(asked, (start, *ends, *values)).fetchall(), start
