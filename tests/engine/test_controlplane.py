@@ -110,6 +110,7 @@ openclaw agents add cook --workspace /
 openclaw agents add cook --workspace ~/.openclaw/workspace-cook/../../..
 openclaw agents add cook --bind telegram
 openclaw agents add cook --model claude-cli/opus
+openclaw config set channels.discord.enabled true
 openclaw config set channels.discord.groupPolicy open
 openclaw config set channels.discord.dmPolicy open
 openclaw mcp set evil '{"command": "sh"}'
@@ -197,7 +198,6 @@ openclaw gateway call sessions.patch "$OPTIONS"
 """
 PASSES = """
 openclaw agents add cook --workspace ~/.openclaw/workspace-cook --model openai/gpt-5 --non-interactive
-openclaw config set channels.discord.enabled true
 openclaw config set channels.discord.groupPolicy allowlist
 openclaw config set channels.discord.accounts.main.dmPolicy pairing
 openclaw

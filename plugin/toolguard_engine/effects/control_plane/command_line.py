@@ -15,6 +15,7 @@ from typing import NamedTuple
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane import gateway_settings
 from toolguard_engine.effects.control_plane.verb_catalogue import PASSING, UNKNOWN_VERB, VerbCatalogue, load
+from toolguard_engine.effects.facts import message_texts
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -125,6 +126,7 @@ def sent_message(words: Sequence[str]) -> SentMessage | None:
         given.setdefault(known, []).append(value if sign or not known or not waiting else waiting.pop(0))
     targets, texts = given.get("target", []), given.get("message", [])
     is_plain = is_plain and len(targets) == len(texts) == 1 and not any(UNKNOWN in word for word in reading.rest)
+    is_plain = is_plain and message_texts.is_one_recipient(targets[0])
     return SentMessage(", ".join(targets), "\n".join(texts), is_plain)
 
 
@@ -206,7 +208,8 @@ def _on_plugin(words: tuple[str, ...], target: str) -> Iterator[Operation]:
 
 def _is_ordinary_agent(rest: tuple[str, ...], catalogue: VerbCatalogue) -> bool:
     """Whether a new agent is named, and gets a folder among those of the other agents."""
-    return bool(plain_words(rest, catalogue)) and all(map(_OWN_WORKSPACE.fullmatch, values(rest, "--workspace")))
+    is_named = bool(plain_words(rest, catalogue)) and not any(UNKNOWN in word for word in rest)
+    return is_named and all(map(_OWN_WORKSPACE.fullmatch, values(rest, "--workspace")))
 
 
 def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:

@@ -17,6 +17,15 @@ _KEY = lazy_re.compile(
 _EVERYBODY = lazy_re.compile(r"(?:^|[\s>])@(?:everyone|here|channel|all)\b|<!(?:everyone|here|channel)>")
 
 
+EVERYBODY = frozenset(["*", "all", "everyone", "@all", "@everyone", "@here", "@channel"])
+"""Recipients that are not one person or group."""
+
+
+def is_one_recipient(target: str) -> bool:
+    """Whether a message to `target` goes to one person or group."""
+    return "," not in target and target.strip().lower() not in EVERYBODY
+
+
 def flags(texts: Iterable[str]) -> Iterator[str]:
     """`secret`, `broadcast`."""
     for text in texts:

@@ -68,7 +68,8 @@ def _is_ordinary(word: str, where: Where, cwd: str, *, is_source: bool = False) 
 def _of_the_system(command: tuple[str, ...]) -> str:
     """The name of a program in a folder to which only an administrator installs; empty for all others."""
     path = command[0] if command else ""
-    return path.rpartition("/")[2] if path.startswith("/usr/") and ".." not in path else ""
+    is_system = path.startswith("/usr/") and not path.startswith("/usr/local/")  # where Homebrew lets its user install
+    return path.rpartition("/")[2] if is_system and ".." not in path else ""
 
 
 def is_for_service(words: CommandWords, command: tuple[str, ...]) -> bool:

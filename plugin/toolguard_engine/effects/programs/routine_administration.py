@@ -298,7 +298,7 @@ _RESTARTS = {
     "umount": r" /(?:mnt|media)(?:/[\w-]{1,60}){1,3}",
     "cupsctl": r"(?: --(?:no-)?(?:share-printers|debug-logging))*",
     "lpadmin": (
-        r"(?: -[pdDLm] ?[\w.,@+:/-]{1,100}| -E| -o printer-is-shared=(?:true|false)"
+        r"(?: -[pdDL] ?[\w.,@+:-]{1,100}| -m ?(?:everywhere|drv:[\w.,@+:/-]{1,100})| -E| -o printer-is-shared=(?:true|false)"
         r"| -o [A-Z][A-Za-z]{2,30}=[A-Za-z0-9]{1,30}| -v ?(?:ipps?|socket|lpd|usb|dnssd|hp)://?[\w.%@:/?=+-]{1,200})*"
     ),
     "cupsenable|cupsaccept": r"(?: [\w-]{1,60}){1,5}",

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts import web_targets
+from toolguard_engine.effects.facts import message_texts, web_targets
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where, marks, place
 from toolguard_engine.host.tool_names import split
@@ -141,7 +141,7 @@ def address_effect(address: str, where: Where) -> Effect:
 
 
 def are_many(targets: tuple[str, ...]) -> bool:
-    return len(targets) > _MANY_TARGETS or any(target in ("*", "all", "everyone", "@all", "@everyone") for target in targets)
+    return len(targets) > _MANY_TARGETS or not message_texts.EVERYBODY.isdisjoint(targets)
 
 
 def key_values(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
