@@ -8,7 +8,8 @@ from math import prod
 
 from toolguard_engine.effects.commands.program_walk import ProgramWalk
 from toolguard_engine.effects.commands.walk_state import PASSIVE, PRINTERS, SILENT, built
-from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
 from toolguard_engine.effects.syntax import expand as fields
 from toolguard_engine.effects.syntax import variable_values
@@ -22,6 +23,20 @@ MAX_COMBINED = 512
 
 def _is_in(name: str, word: tuple[Part, ...]) -> bool:
     return any(isinstance(part, Variable) and part.name == name for part in word)
+
+
+def _several(word: Word, state: ShellState) -> frozenset[str]:
+    """The variables in a word that may have several values."""
+    parts = () if isinstance(word, str) else word
+    return frozenset(name for part in parts if (name := fields.undecided(((part,),), state)))
+
+
+def _sets(part: Part) -> bool:
+    """Whether an expansion may give the variable another value (`${x:=y}`)."""
+    return isinstance(part, Variable) and "=" in part.operator
+
+
+_REMOVERS = manual_catalogue.aliases("rm")
 
 
 class ValueWalk(ProgramWalk):
@@ -66,6 +81,40 @@ class ValueWalk(ProgramWalk):
             if (left := state.variables.get(name, value)) != value:
                 after.update(dict.fromkeys(variable_values.all_of(left)))
         state.variables[name] = variable_values.one_of(after) if after else before
+        return next(iter(feeds)) if len(feeds) == 1 else built(together(list(feeds), exact=False), state)
+
+    def stand_alone(self, command: Simple, state: ShellState) -> bool:
+        """Whether it does the same with each of its operands, whatever the others are, and several may have several values:
+        `rm -f -- "$a" "$b"`. Before `--` a value may be an option for all of them."""
+        name = command.words[0]
+        if name not in _REMOVERS or name in self.specials or self._is_other(str(name), state):
+            return False
+        parts = [part for word in command.words if not isinstance(word, str) for part in word]
+        if command.redirects or command.assigns or any(isinstance(part, Substitution) or _sets(part) for part in parts):
+            return False
+        argv = tuple([word if isinstance(word, str) else UNKNOWN for word in command.words])
+        end = option_parser.read_words(str(name), argv).end
+        if not end or UNKNOWN in argv[:end]:
+            return False
+        names_of = [_several(word, state) for word in command.words]
+        return max(map(len, names_of)) < len(set[str]().union(*names_of))
+
+    def for_each_operand(
+        self, _: str, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        """Runs such a command with each value of each operand, beside the first value of the others."""
+        names_of = dict.fromkeys(names for word in command.words if (names := _several(word, state)))
+        before = {name: state.variables[name] for names in names_of for name in names}
+        feeds: dict[StdinSource, None] = {}
+        for at, names in enumerate(names_of):
+            for name, values in before.items():
+                state.variables[name] = values if name in names else variable_values.all_of(values)[0]
+            if at:
+                state.enter_branch()
+            feeds[self.simple(command, state, stdin, piped=piped, pipeline=pipeline)] = None
+            if at:
+                state.leave_branch()
+        state.variables.update(before)
         return next(iter(feeds)) if len(feeds) == 1 else built(together(list(feeds), exact=False), state)
 
     def _runs(self, name: str, command: Simple) -> bool:

@@ -312,6 +312,7 @@ class Walk(ValueWalk):
             self.with_other_args(command, state, stdin, piped=piped, pipeline=pipeline)
         if name:
             run = self.print_each if self.only_prints(command, state) else self.for_each_value
+            run = self.for_each_operand if self.stand_alone(command, state) else run
             return run(name, command, state, stdin, piped=piped, pipeline=pipeline)
         if "HOME" in state.variables and (moved := home_words.moved(command, state.variables["HOME"])):
             self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
