@@ -46,6 +46,8 @@ def test_signs_in_a_text_in_a_value_end_nothing(language: str, text: str) -> Non
     run, _, value, further = DELETE[language]
     if READ[language].flat and text in ("(", ")"):
         pytest.skip("its own quotes are brackets here")
+    if READ[language].filled == text:
+        pytest.skip("a bare bracket begins a value here")
     code = value.replace("fTEXT", further.replace("TEXT", text))
     assert _deletes(language, run.replace("{}", f"{code} -rf {PLACE}", 1))
 

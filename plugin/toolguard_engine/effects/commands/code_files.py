@@ -166,7 +166,8 @@ def _with_endings(folder: str, path: str, language: str) -> tuple[str, ...]:
     """The files that a name may mean, in the order in which they are looked for."""
     known = language_catalogue.known(language)
     if not known.endings or "." in path.rpartition("/")[2]:
-        names = [path]
+        # Code may put the name together, or the name has a dot of its own: the ending may be missing here.
+        names = [path, *(path + ending for ending in known.endings or known.files.split())]
         if known.dotted and "/" not in path:
             names += [path.replace(".", "/") + ending for ending in known.endings]
     else:
