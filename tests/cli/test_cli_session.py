@@ -50,7 +50,7 @@ def test_what_it_covers_is_shown_before_the_question(places: Places) -> None:
     held = hold(places, **PHOTOS)
     with terminal(places, "approve", held.nonce, "--session") as opened:
         shown = " ".join(opened.until("Approve?").split())
-        assert f"also {SCOPE}, for the rest of this session, 8 hours at most" in shown
+        assert f"also allows {SCOPE}, for the rest of this session, 8 hours at most" in shown
         opened.type("n\n")
         assert opened.end() == 1
     assert stores.session_grants(places.state_dir).active(time.time()) == []
