@@ -10,7 +10,7 @@ from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.file_memory import FileMemory
-from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.file_record import FileRecord, Origin
 from toolguard_engine.model.files import FileText, NoFiles, Unread
 from toolguard_engine.rules import packs
 
@@ -321,6 +321,32 @@ def test_a_unit_is_the_agents_in_the_session_that_made_it(command: str, unit: st
     assert _enabled(command, made, "another") == [(unit, False)]
     made.wrote(path, FileRecord("agent", "write", "s", created=False))
     assert _enabled(command, made) == [(unit, False)]
+
+
+@each_row(
+    "command",
+    [
+        "systemctl --user enable --now a", "systemctl --user enable a $X", "ssh far systemctl --user enable a",
+        "loginctl enable-linger",
+        "XDG_CONFIG_HOME=/tmp/c systemctl --user enable a", "SYSTEMD_UNIT_PATH=/tmp systemctl --user reenable a",
+        "launchctl load ~/Library/LaunchAgents/a.plist", "launchctl load ~/Library/LaunchAgents/a.plist $X",
+        "launchctl load ~/Library/LaunchAgents/a.plist /tmp/evil",
+        "launchctl bootstrap system ~/Library/LaunchAgents/a.plist",
+        "launchctl load x.plist", "launchctl bootstrap gui/501 x.plist", "loginctl -H far enable-linger ada",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("origin", ["agent", "outside"])
+@pytest.mark.parametrize("folders", [True, False])
+def test_what_starts_by_itself_is_asked_about_whoever_made_its_file(command: str, origin: Origin, *, folders: bool) -> None:
+    guard = Guard(Config(), {}, HOST, packs.load())
+    names = (".config/systemd/user/a.service", "Library/LaunchAgents/a.plist", "work/x.plist")
+    for path in (f"{HOME}/{name}" for name in names):
+        if folders:
+            guard.files.made_folder(path.rpartition("/")[0], "s")
+        else:
+            guard.files.wrote(path, FileRecord(origin, "write", "s", created=True))
+    call = Call("exec", {"command": command}, cwd=WORK, session="s")
+    assert guard.weigh_reading(guard.read(call)).decision == "hold"
 
 
 @pytest.mark.parametrize("options", ["--root=/mnt", "--global", "-H far", "-M box"])

@@ -1,16 +1,16 @@
 """Units and agents that start by themselves from now on: effect `enable`. Its target is the file that says what starts, if
-the words tell which one it is. What is written there is judged when it is written."""
+the words tell which one it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from posixpath import basename
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import Act, effect_on
+from toolguard_engine.effects.programs.wrappers import AWAY
 
 _VERBS = frozenset({"enable", "reenable"})
 _LOADS = frozenset({"load", "bootstrap"})
@@ -34,8 +34,11 @@ def _verb(words: CommandWords) -> str:
 
 
 def _is_elsewhere(program: ProgramRun) -> bool:
-    """Whether another machine, another root folder or all users are meant."""
-    return program.words.has("--root", "--global", "--host", "--machine", "--image", "--capsule", "--image-policy")
+    """Whether another machine, another root folder or all users are meant, or a variable may say where units are."""
+    is_away = bool(program.assigns) or not AWAY.isdisjoint(program.via)
+    return is_away or program.words.has(
+        "--root", "--global", "--host", "--machine", "--image", "--capsule", "--image-policy"
+    )
 
 
 def _file_of(unit: str) -> str:
@@ -48,15 +51,18 @@ def _launchctl(program: ProgramRun, where: Where) -> Iterator[Effect]:
     words = program.words
     if _verb(words) not in _LOADS:
         return
-    files = [text for text in words.texts[1:] if text.endswith(".plist") and UNKNOWN not in text]
-    for file in files or [_shown(program)]:
+    files = words.texts[2:] if _verb(words) == "bootstrap" else words.texts[1:]
+    is_plain = bool(files) and all(map(_is_agent, files)) and AWAY.isdisjoint(program.via)
+    for file in files if is_plain else [_shown(program)]:
         yield effect_on("enable", file, program, where)
 
 
+def _is_agent(word: str) -> bool:
+    return word.endswith(".plist") and UNKNOWN not in word
+
+
 def _loginctl(program: ProgramRun, where: Where) -> Iterator[Effect]:
-    """A user's own units may start without a login; which ones do, has been said when they were enabled."""
-    words = program.words
-    if _verb(words) == "enable-linger" and set(words.texts[1:]) - {basename(where.home or "/")}:
+    if "enable-linger" in program.words.texts:
         yield effect_on("enable", _shown(program), program, where)
 
 
