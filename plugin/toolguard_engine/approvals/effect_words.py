@@ -99,7 +99,6 @@ NOTES: Mapping[str, str] = {
     "personal": "personal data",
     "personal-file": "a personal file",
     "plain-lines": "only settings",
-    "listed": "which it has listed before",
     "private": "in a private network",
     "reveals": "shows secrets",
     "service-data": "",

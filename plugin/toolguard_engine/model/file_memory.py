@@ -45,7 +45,6 @@ MAX_MOVED_INTO = 8
 MAX_FOLDERS = 500
 """Folders that agents made. They are not saved: another engine asks about them."""
 
-MAX_SEARCHES = 100
 MAX_UNSAVED = 10_000
 """Changes that are remembered one by one until they are saved."""
 
@@ -72,8 +71,6 @@ class FileMemory:
         self._expected: OrderedDict[str, ExpectedText] = OrderedDict()
         self._folders: OrderedDict[str, str] = OrderedDict()
         """Those that agents made, each with the session."""
-        self._searches: OrderedDict[tuple[str, str], None] = OrderedDict()
-        """Those whose results a session has seen; not saved either."""
         self._has_new_folders = False
         """Whether they are others than were saved."""
         self.changes = 0
@@ -93,7 +90,6 @@ class FileMemory:
         """A copy, which costs nothing: neither shows what is changed in the other."""
         copy = FileMemory(self._tree.fork())
         copy._folders = self._folders.copy()
-        copy._searches = self._searches.copy()
         return copy
 
     @property
@@ -184,17 +180,6 @@ class FileMemory:
                 return True
             path = path.rpartition("/")[0]
         return False
-
-    def showed(self, search: str, session: str) -> None:
-        """A session has seen all that a search finds."""
-        if search and session:
-            self._searches[search, session] = None
-            self.version += 1
-            if len(self._searches) > MAX_SEARCHES:
-                self._searches.popitem(last=False)
-
-    def has_shown(self, search: str, session: str) -> bool:
-        return (search, session) in self._searches
 
     def forget_folders(self, paths: Iterable[str]) -> None:
         """They, and the folders in them, may be a person's if they are there later."""

@@ -38,7 +38,7 @@ FLAGS = frozenset(
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
     pairs invokes leftover unchanged plain-lines imports gateway-file personal-file to-temp through-link agent-made reads
     transcript installs restarts files lesser service-data named deployed own-service by-phone follows backup
-    listed posts pushes autostart physical weakens repository-access dns-records pays
+    posts pushes autostart physical weakens repository-access dns-records pays
     host overwrites overrides permits unencrypted unverified everyone forwards hides order asked key remembered steer covert
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))

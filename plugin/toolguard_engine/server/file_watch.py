@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field, structs
 
-from toolguard_engine.effects.calls import listed_searches, living_readings, made_folders
+from toolguard_engine.effects.calls import living_readings, made_folders
 from toolguard_engine.effects.calls.arrivals import arrivals as arrivals_of
 from toolguard_engine.effects.calls.made_files import MadeFile, changes
 from toolguard_engine.effects.calls.reading import CallReading
@@ -64,7 +64,6 @@ class _Running(Struct, dict=True):
     """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
     and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away;
     `staying`: the folders among them of which it deletes only a part; `new_folders`: those that it makes where nothing was;
-    `shows`: searches;
     `is_seen`: whether it was looked what is there, otherwise anything may be;
     `most_steps`: of the memory, after which moves are only known by their sources: they are counted before the answer
     (`RunFiles.copies`), and what was not foreseen there may not stop other sessions."""
@@ -76,7 +75,6 @@ class _Running(Struct, dict=True):
     leaving: set[str] = field(default_factory=set)
     staying: list[str] = field(default_factory=list)
     new_folders: list[str] = field(default_factory=list)
-    shows: list[str] = field(default_factory=list)
     process: str = ""
     most_steps: float = inf
     is_seen: bool = True
@@ -117,9 +115,8 @@ class FileWatch:
         """
         runs = bool(reading.commands and reading.command_readings)
         judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
-        shows = listed_searches.shown(reading.runs, reading.command_where) if runs else []
-        running = _Running(reading, frozenset(), judged, process=process, shows=shows)
-        is_begun = bool(judged or starts or reading.tool_effects or any(reading.command_effects) or shows)
+        running = _Running(reading, frozenset(), judged, process=process)
+        is_begun = bool(judged or starts or reading.tool_effects or any(reading.command_effects))
         if is_begun:  # whatever comes of the rest, what it does is remembered
             self._begun.append(running)
         if self._reader is None:
@@ -184,8 +181,6 @@ class FileWatch:
                 if not (result.process or (run.reading.commands and run.reading.running.later.goes_on)):
                     self._forget(result.call.call_id)
                     self._doubt_absent(run)
-                    for search in run.shows if result.has_run else ():
-                        self._memory().showed(search, result.call.session)
                 self._compare(run)
 
     def _end_program(self, result: _Result) -> None:
@@ -240,7 +235,7 @@ class FileWatch:
                     running.leaving.discard(change.path)
                     self._enter(change, running)
             writes = any(each.kind != "removed" for each in running.files)
-            if running.judged or running.leaving or writes or running.new_folders or running.shows:
+            if running.judged or running.leaving or writes or running.new_folders:
                 self._running[running.reading.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
                     self._forget(self._running.popitem(last=False)[0])

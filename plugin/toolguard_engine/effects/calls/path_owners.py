@@ -16,7 +16,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.calls import listed_searches
 from toolguard_engine.effects.facts import place_globs
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, Place, ProgramRun
 from toolguard_engine.effects.facts.places import Where, classify, normal
@@ -83,7 +82,6 @@ GLOBS = frozenset("*?[")
 _UP = lazy_re.compile(r"(?:\A|/)\.\.(?=/|\Z)")
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 OVERWRITES = frozenset(["overwrites"])
-LISTED = frozenset(["listed"])
 THROUGH_LINK, AGENT_MADE, UNCHANGED = frozenset(["through-link"]), frozenset(["agent-made"]), frozenset(["unchanged"])
 
 
@@ -227,14 +225,8 @@ class Owners:
         was_made = record is not None and record.created and not record.was
         if was_made and record is not None:
             was_made = self._is_recent(record, path) if _reaches_far(effect) else record.origin == "agent"
-        if "filtered" in effect.flags and effect.kind == "delete" and self._was_listed(effect):
-            effect = replace(effect, flags=effect.flags | LISTED)
         is_own = was_made or path in self._new or (UNKNOWN not in path and self._made.is_in_made_folder(path, self._session))
         return replace(effect, flags=effect.flags | AGENT_MADE) if is_own else effect
-
-    def _was_listed(self, effect: Effect) -> bool:
-        search = listed_searches.of_deletion(effect.program, self._where)
-        return bool(search) and self._made.has_shown(search, self._session)
 
     def _is_recent(self, record: FileRecord, path: str) -> bool:
         """Whether it was made in this session: nobody has come to rely on it."""

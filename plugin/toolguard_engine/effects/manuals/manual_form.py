@@ -80,7 +80,7 @@ TRAITS = frozenset({
     "ordinary", "harmless", "makes-folders", "places", "mounts", "asks", "stores", "reloads", "reopens", "later",
     "instructs", "below-source",
 })  # fmt: skip
-"""`packs`, `unpacks`, `lists`: what an archiver does; `prints`: shows it instead; `rehearses`: changes nothing;
+"""`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
 `selects`: what the patterns leave out cannot be told from them alone; `server-names`: another machine chooses the names of
 the files; `names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in an
