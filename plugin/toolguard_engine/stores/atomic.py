@@ -123,7 +123,8 @@ def remove(path: Path, *, durable: bool = False) -> None:
     """Nothing has this name when this returns; `durable`: nor after a power failure. Raises `OSError`."""
     with suppress(FileNotFoundError):
         disk.remove(path)
-        if durable:
+    if durable:  # also what was gone already: whoever removed it may have been killed before it was on the disk
+        with suppress(FileNotFoundError):  # nothing comes back in a folder that is not there
             _confirm(path)
 
 
