@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from toolguard_engine.approvals import call_source, held_text, held_view
+from toolguard_engine.approvals import call_source, chat_view, held_text, held_view
 from toolguard_engine.approvals.held_view import MAX_BLOCKS, MAX_FIELDS, HeldView
 from toolguard_engine.approvals.ledger import HeldCall
-from toolguard_engine.model.call import Call
-from toolguard_engine.wording import approval as approval_texts
+from toolguard_engine.model.held_details import HeldDetails, HeldEffect
+from toolguard_engine.server.held_call_decisions import MAX_DESCRIPTION, prompt_for
+from unread_calls import UNREAD_CALLS, held, lines_of, texts
 
 KEYS = st.sampled_from(["", "a", "a.a", "a[0]", '["a"]', "command", "other: a", "n" * 70])
 TEXTS = st.one_of(
@@ -29,22 +33,6 @@ NAMESAKES: list[dict[str, Any]] = [
 ]
 """Calls in which two arguments would have one name, if names were only joined with points."""
 ARGUMENTS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=9)
-
-
-def held(arguments: dict[str, Any], tool: str = "write") -> HeldCall:
-    shown, whole = approval_texts.disclosed(Call(tool, arguments))
-    return HeldCall(
-        nonce="00000001", binding="b", tool=tool, agent="main", session="s", run="r", code="c", reason="why", shown=shown,
-        whole=whole, cwd="/w", created=0.0, expires=1.0,
-    )  # fmt: skip
-
-
-def texts(value: object) -> list[str]:
-    """All texts in these arguments."""
-    if isinstance(value, str):
-        return [value]
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for item in inner for text in texts(item)]
 
 
 def shown_lines(view: HeldView) -> list[str]:
@@ -106,3 +94,73 @@ def test_many_arguments_are_counted_and_the_command_comes_first(text: str) -> No
     assert view.blocks[-1].name == f"{shown} other arguments"
     assert not view.complete
     assert len(held_text.lines(view)) <= held_text.HEIGHT
+
+
+@pytest.mark.parametrize("name", UNREAD_CALLS)
+def test_chat_shows_all_of_a_call_that_the_guard_has_not_read(name: str) -> None:
+    tool, arguments = UNREAD_CALLS[name]
+    entry = held(arguments, tool)
+    view = chat_view.view(entry, held_view.view(entry), 0.0)
+    text = held_text.squeezed(list(view.lines))
+    assert view.enough
+    assert [line for line in lines_of(arguments) if line not in text] == []
+
+
+def with_dangers(targets: Sequence[str], nonce: str = "00000001") -> HeldCall:
+    """A call that deletes these."""
+    effects = tuple(HeldEffect("delete", target, flags=("recursive",)) for target in targets)
+    entry = held({"command": "; ".join(f"rm -rf {target}" for target in targets)}, "exec")
+    return structs.replace(entry, nonce=nonce, details=HeldDetails(effects=effects))
+
+
+@pytest.mark.parametrize("many", [1, 2, 6, 15, 20])
+@pytest.mark.parametrize("length", [0, 30, 90])
+@pytest.mark.parametrize("sign", ["x", "写", "\U0001d400"])
+def test_the_prompt_names_or_counts_every_danger(many: int, length: int, sign: str) -> None:
+    targets = [f"~/{at}/{sign * length}end" for at in range(many)]
+    text = prompt_for(with_dangers(targets), 0.0).description
+    assert len(text.encode("utf-16-le")) // 2 <= MAX_DESCRIPTION
+    left = re.search(r"; and (\d+) more\. ", text)
+    named = many - (int(left[1]) if left else 0)
+    assert many == 1 or [f" {at}) " in text for at in range(1, many + 1)] == [at <= named for at in range(1, many + 1)]
+    assert named >= min(many, 4)
+
+
+def test_where_there_is_little_room_the_verb_goes_before_the_target() -> None:
+    view = held_view.view(with_dangers([f"~/photos/{at}/summer-of-last-year" for at in range(7)]))
+    text = held_text.in_short(view, 270)
+    assert all(f"~/photos/{at}/summer-of-last-year" in text for at in range(7))
+    assert "delete" not in text
+
+
+@pytest.mark.parametrize("calls", [1, 2, 5, 20])
+def test_calls_in_chat_fit_into_one_message(calls: int) -> None:
+    targets = [f"~/photos/{at}-{'x' * 90}" for at in range(30)]
+    entries = [with_dangers(targets, f"{at:08d}") for at in range(calls)]
+    views = chat_view.several([(entry, held_view.view(entry)) for entry in entries], 0.0)
+    assert sum(len(line) + 1 for view in views for line in view.lines) <= chat_view.MAX_TEXT
+    for entry, view in zip(entries, views, strict=True):
+        text = "\n".join(view.lines)
+        left = re.search(r"and (\d+) more dangers?$", text)
+        listed = sum(target[:20] in text for target in targets)
+        assert entry.nonce in text
+        assert left is None or int(left[1]) < 30
+        assert left or "30 " in text or listed == 30
+
+
+def test_a_line_is_measured_a_few_times_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = 0
+
+    def counting(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return columns(text)
+
+    columns = held_text.columns
+    monkeypatch.setattr(held_text, "columns", counting)
+    for text in ("写 " * 2_000, "写" * 4_000, "a " * 2_000):
+        for width in (80, held_text.UNWRAPPED):
+            measured = 0
+            held_text._some(text, width, 8, 2)
+            held_text.clipped(text, width)
+            assert measured <= 8 * len(text), (text[:4], width)

@@ -99,13 +99,8 @@ def laid_out(head: list[str], view: HeldView, *further: str) -> CallToRead:
     """A call below its first lines."""
     short, all_of_it = lines(view, HEAD + len(further)), lines(view, HEAD, whole=True)
     texts = [[head[0], *(f"  {line}" for line in [*head[1:], *rows, *further])] for rows in (short, all_of_it)]
-    is_all = _squeezed(short) == _squeezed(all_of_it)
+    is_all = held_text.squeezed(short) == held_text.squeezed(all_of_it)
     return CallToRead(texts[0], [] if is_all else texts[1], not (is_all or view.read))
-
-
-def _squeezed(lines: list[str]) -> str:
-    """The text of these lines, however they are wrapped."""
-    return "".join("".join(line.split()) for line in lines)
 
 
 def details(entry: HeldCall, now: float) -> list[str]:

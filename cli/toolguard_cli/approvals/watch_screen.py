@@ -232,7 +232,9 @@ def _ask(asked: HeldCall, seen: int, total: int) -> str:
 def _asked_text(asked: HeldCall, shows: Shows) -> str:
     """All that has to be on the screen before a call is approved: the call, and what else an answer would allow."""
     view = shows(asked)
-    lines = held_text.lines(view, held_text.WIDTH, held_text.HEIGHT - QUESTION_CHROME - 1, whole=not view.enough)
+    height = held_text.HEIGHT - QUESTION_CHROME - 1
+    short, whole = (held_text.lines(view, held_text.WIDTH, height, whole=whole) for whole in (False, True))
+    lines = short if view.read or held_text.squeezed(short) == held_text.squeezed(whole) else whole
     alike = _alike(asked)
     return "\n".join([*lines, *([f"s also allows {alike}"] if alike else [])])
 

@@ -26,10 +26,11 @@ def confirm(
     """Shows the lines, then asks; anything but a yes means no. Raises `UserError` if there is no terminal.
 
     With `as_json`, or if there is no terminal, the lines go to standard error. `what`: the subject, for the error message.
-    `whole`: more than the lines, for whoever asks for it; `needed`: nobody agrees without having seen it.
+    `whole`: more than the lines, for whoever asks for it, and where nobody can ask; `needed`: nobody agrees without having
+    seen it.
     """
     can_ask = sys.stdin.isatty()
-    _show(lines, err=as_json or not can_ask)
+    _show(lines if can_ask else whole or lines, err=as_json or not can_ask)
     if not can_ask:
         raise UserError("there is no terminal to ask in", f"review {what} above; if you agree, add --yes and try again")
     while whole:

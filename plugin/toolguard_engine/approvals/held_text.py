@@ -1,6 +1,7 @@
 """A held call as lines of text, for terminals, chats and messages. Pure: all that is said is in the `HeldView`.
 
-Where there is little room, first what rules say and then the length of each line is given up; no danger ever is.
+Where there is little room, first what rules say, then the length of each line, and at last the lines that are not dangerous
+are given up; no danger ever is.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 
 from toolguard_engine.approvals.held_view import UNREAD, CodeBlock, CodeRow, Danger, HeldView, counted
 
@@ -16,23 +18,26 @@ UNWRAPPED = 100_000
 """The width of a text that is wrapped where it is shown."""
 GUTTER = 6
 """Columns of the number of a line and its mark."""
-MAX_ALSO = 200
+MIN_SHARE = 24
+"""Columns of a danger among others."""
 DOTS = "..."
 
 
 @dataclass(frozen=True)
 class _Detail:
-    """What is shown of a danger, and into how many lines each text may wrap."""
+    """What is shown of a danger, into how many lines each text may wrap, and whether more than the dangers is shown."""
 
     reasons: bool
     wraps: int
     rows: int
+    calm: bool = True
 
 
 _DETAILS = (
     _Detail(reasons=True, wraps=8, rows=8),
     _Detail(reasons=True, wraps=2, rows=3),
     _Detail(reasons=False, wraps=1, rows=2),
+    _Detail(reasons=False, wraps=1, rows=1, calm=False),
 )
 
 
@@ -51,12 +56,33 @@ def dangers(view: HeldView, width: int) -> list[str]:
 
 
 def in_short(view: HeldView, room: int) -> str:
-    """All dangers in about `room` characters, each with a fair share of it."""
-    share = max(24, room // max(1, len(view.dangers)) - 4)
-    texts = [_fitting(danger, share) for danger in view.dangers]
-    if len(texts) == 1:
-        return texts[0]
-    return f"{view.title}: {'; '.join(f'{at}) {text}' for at, text in enumerate(texts, 1))}"
+    """The dangers in about `room` characters, each with a fair share of it; those that there is no room for are counted."""
+    dangers = view.dangers
+    if len(dangers) == 1:
+        return _fitting(dangers[0], room)
+    for shown in range(len(dangers), 0, -1):
+        more = f"; and {len(dangers) - shown} more" if shown < len(dangers) else ""
+        numbers = sum(len(f"; {at}) ") for at in range(1, shown + 1))
+        needs = [columns(_headline(danger)) for danger in dangers[:shown]]
+        shares = _shares(needs, room - len(f"{view.title}{more}") - numbers)
+        if all(share >= min(need, MIN_SHARE) for need, share in zip(needs, shares, strict=True)):
+            break
+    texts = [f"{at}) {_fitting(danger, share)}" for at, (danger, share) in enumerate(zip(dangers, shares, strict=False), 1)]
+    return f"{view.title}: {'; '.join(texts)}{more}"
+
+
+def _shares(needs: list[int], room: int) -> list[int]:
+    """The room of each text: what it needs, or a fair share of what the shorter ones leave."""
+    shares = [0] * len(needs)
+    for done, at in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
+        shares[at] = max(0, min(needs[at], room // (len(needs) - done)))
+        room -= shares[at]
+    return shares
+
+
+def squeezed(lines: list[str]) -> str:
+    """The text of these lines, however they are wrapped."""
+    return "".join("".join(line.split()) for line in lines)
 
 
 def first_line(view: HeldView, width: int = WIDTH) -> str:
@@ -70,7 +96,7 @@ def first_line(view: HeldView, width: int = WIDTH) -> str:
 
 def code(view: HeldView) -> str:
     """The lines of code that are shown, as one text."""
-    blocks = ["\n".join([row.text for row in block.rows] + _more(block)) for block in view.blocks]
+    blocks = ["\n".join([row.text for row in block.rows] + _more(block.hidden)) for block in view.blocks]
     return "\n".join([*view.fields, *blocks])
 
 
@@ -85,9 +111,18 @@ def _laid_out(view: HeldView, width: int, detail: _Detail, *, whole: bool) -> It
         yield from _some(f"also {'; '.join(view.also)}", width, max(1, detail.wraps // 4), 5)
     notes = [note for note in view.notes if not (whole and note == UNREAD)]
     yield from (text for note in notes for text in _some(note, width, 2, 0))
-    yield from (text for field in view.fields for text in _some(field, width, 2, 2))
+    yield from _fields(view, width, detail, whole=whole)
     for block in view.blocks:
         yield from _code(block, width, detail, whole=whole)
+
+
+def _fields(view: HeldView, width: int, detail: _Detail, *, whole: bool) -> Iterator[str]:
+    if whole:
+        yield from view.fields
+    elif detail.calm:
+        yield from (text for field in view.fields for text in _some(field, width, 2, 2))
+    elif view.fields:
+        yield f"{DOTS} {counted(len(view.fields), 'more argument')}"
 
 
 def _danger(number: int, danger: Danger, width: int, detail: _Detail) -> Iterator[str]:
@@ -102,8 +137,9 @@ def _danger(number: int, danger: Danger, width: int, detail: _Detail) -> Iterato
 def _fitting(danger: Danger, width: int) -> str:
     """The danger in one line, with as much as there is room for."""
     known = f": {danger.now}" if danger.now else ""
-    texts = (f"{danger.text}{known}", f"{danger.brief}{known}", danger.brief)
-    return next((text for text in texts if columns(text) <= width), clipped(danger.brief, width))
+    target = danger.target or danger.brief
+    texts = (f"{danger.text}{known}", f"{danger.brief}{known}", danger.brief, target)
+    return next((text for text in texts if columns(text) <= width), clipped(target, width))
 
 
 def _headline(danger: Danger) -> str:
@@ -120,22 +156,27 @@ def _code(block: CodeBlock, width: int, detail: _Detail, *, whole: bool) -> Iter
         name = f"{block.name}: " if block.name else ""
         yield from _hard(f"{name}{rows[0].text}", UNWRAPPED if whole else width, 2, max(detail.rows, 4))
         return
-    yield f"{block.name or 'call'} ({counted(total, 'line')}):"
+    count = f" ({counted(total, 'line')}):"
+    name = block.name or "call"
+    yield f"{name if whole else clipped(name, width - len(count))}{count}"
+    rows = rows if whole or detail.calm else tuple(row for row in rows if row.danger)
     for row in rows:
         most = None if whole else detail.rows if row.danger else max(1, detail.rows // 2)
         first, *rest = _hard(row.text, UNWRAPPED if whole else width - GUTTER, 0, most)
         yield f"{row.number:>4}{'>' if row.danger else ' '} {first}".rstrip()
         yield from (f"{' ' * GUTTER}{text}" for text in rest)
     if not whole:
-        yield from _more(block)
+        yield from _more(total - len(rows))
 
 
-def _more(block: CodeBlock) -> list[str]:
-    return [f"{DOTS} {counted(block.hidden, 'more line')}"] if block.hidden else []
+def _more(hidden: int) -> list[str]:
+    return [f"{DOTS} {counted(hidden, 'more line')}"] if hidden else []
 
 
 def _some(text: str, width: int, most: int, hang: int) -> list[str]:
     """The text in lines broken between words, at most so many."""
+    if width >= UNWRAPPED:
+        return [text]
     wrapped = list(_wrapped(text, width, hang))
     if len(wrapped) <= most:
         return wrapped
@@ -143,16 +184,19 @@ def _some(text: str, width: int, most: int, hang: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, hang: int) -> Iterator[str]:
-    indent = " " * (len(text) - len(text.lstrip()))
-    line, is_empty = indent, True
+    used = len(text) - len(text.lstrip())
+    line, is_empty = " " * used, True
     for word in text.split():
-        if not is_empty and columns(line) + 1 + columns(word) > width:
+        wide = columns(word)
+        if not is_empty and used + 1 + wide > width:
             yield line
-            line, is_empty = " " * hang, True
-        line = f"{line}{'' if is_empty else ' '}{word}"
+            line, used, is_empty = " " * hang, hang, True
+        line, used = f"{line}{'' if is_empty else ' '}{word}", used + (not is_empty) + wide
         is_empty = False
-        *full, line = _hard(line, width, hang, None)
-        yield from full
+        if used > width:
+            *full, line = _hard(line, width, hang, None)
+            used = columns(line)
+            yield from full
     yield line
 
 
@@ -175,9 +219,9 @@ def clipped(text: str, width: int, *, cut: bool = False) -> str:
     """The beginning of the text in `width` columns. `cut`: it is not all even if it fits."""
     if columns(text) <= width and not cut:
         return text
-    while text and columns(text) > width - len(DOTS):
-        text = text[:-1]
-    return f"{text}{DOTS}"[:width]
+    ends = accumulate(columns(sign) for sign in text)
+    fitting = sum(1 for _ in takewhile(lambda end: end <= width - len(DOTS), ends))
+    return f"{text[:fitting]}{DOTS}"[: max(0, width)]
 
 
 def columns(text: str) -> int:

@@ -55,12 +55,13 @@ class Facts(Struct, frozen=True):
 
 class Danger(Struct, frozen=True, rename="camel"):
     """`text`: a verb and its target; `brief`: the same where there is less room; `now`: what is there now; `why`: what the
-    rules about it say."""
+    rules about it say; `target`: what it is about, where there is no room for a verb."""
 
     text: str
     brief: str
     now: str = ""
     why: tuple[str, ...] = ()
+    target: str = ""
 
 
 class CodeRow(Struct, frozen=True, rename="camel"):
@@ -101,7 +102,10 @@ class HeldView(Struct, frozen=True, rename="camel"):
 def view(entry: HeldCall, facts: Facts | None = None) -> HeldView:
     details = entry.details or HeldDetails()
     named, also = _listed(details, facts or Facts())
-    dangers = named or tuple(Danger(text, text, now) for text, now in also) or (Danger(UNNAMED, UNNAMED),)
+    effects = (
+        () if named else tuple(_of_effect(effect, now) for effect, now in _with_facts(details.effects, facts or Facts()))
+    )
+    dangers = named or effects or (Danger(UNNAMED, UNNAMED),)
     fields, blocks, placed = _code(entry, details)
     complete = entry.whole and not any(block.hidden or _is_cut(block) for block in blocks)
     read = entry.whole and placed and _is_read(entry, details)
@@ -145,7 +149,7 @@ def _listed(details: HeldDetails, facts: Facts) -> tuple[tuple[Danger, ...], lis
     """The dangers, those of the strongest rule first, and the effects that no rule is about, each with what is there now."""
     rules = sorted(details.rules, key=lambda rule: (not rule.severity, -rule.strength))
     if not rules:
-        return (), [(_in_short(_does(effect)), now) for effect, now in _with_facts(details.effects, facts)]
+        return (), []
     dangerous = _dangerous(details)
     ranked: dict[str, tuple[int, Danger]] = {}
     also: list[tuple[str, str]] = []
@@ -157,17 +161,23 @@ def _listed(details: HeldDetails, facts: Facts) -> tuple[tuple[Danger, ...], lis
         elif effect.target in ranked:
             ranked[effect.target] = (rank, _joined(ranked[effect.target][1], _does(effect), now))
         else:
-            ranked[effect.target] = (rank, Danger(_does(effect), _acts(effect), now, tuple(map(_reason, own))))
+            target = plain(effect.target)
+            ranked[effect.target] = (rank, Danger(_does(effect), _acts(effect), now, tuple(map(_reason, own)), target))
     for target, group in _grouped([rule for rule in rules if not rule.target or rule.target not in ranked]).items():
         ranked[target] = (rules.index(group[0]), _of_rules(target, group, facts))
     return tuple(danger for _, danger in sorted(ranked.values(), key=lambda pair: pair[0])), also
 
 
+def _of_effect(effect: HeldEffect, now: str) -> Danger:
+    """An effect that no rule is about, where there are no others."""
+    text, brief, target = (_in_short(text) for text in (_does(effect), _acts(effect), plain(effect.target)))
+    return Danger(text, brief, now, target=target)
+
+
 def _joined(danger: Danger, text: str, now: str) -> Danger:
     """One danger for two effects on the same."""
-    return Danger(
-        f"{danger.text}; {text}", danger.brief, danger.now if now in danger.now else _with(now, danger.now), danger.why
-    )
+    known = danger.now if now in danger.now else _with(now, danger.now)
+    return Danger(f"{danger.text}; {text}", danger.brief, known, danger.why, danger.target)
 
 
 def _in_short(text: str) -> str:

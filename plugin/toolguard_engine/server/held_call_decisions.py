@@ -424,7 +424,7 @@ def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
     """The same call for the gateway's own prompt, within what that can show, for as long as it waits."""
     room = MAX_DESCRIPTION - 32 - MIN_PROMPT_CALL
-    dangers = _clipped(_dangers(entry, room), room)
+    dangers = _within(lambda room: _dangers(entry, room), room)
     call = _for_prompt(entry, MAX_DESCRIPTION - 2 - _units(dangers))
     return messages.Prompt(
         nonce=entry.nonce,
@@ -450,10 +450,15 @@ def _for_prompt(entry: HeldCall, most: int) -> str:
     around = folded(entry.shown, held_view.dangers_of(entry), most, NARROW)
     if around and _units(around) <= most:
         return around
-    room = most
-    while (over := _units(call := approval_texts.ends(entry.shown, room)) - most) > 0:
+    return _within(lambda room: approval_texts.ends(entry.shown, room), most)
+
+
+def _within(text: Callable[[int], str], units: int) -> str:
+    """The text that is made for so many characters, in so many units."""
+    room = units
+    while (over := _units(made := text(room)) - units) > 0 and room > 0:
         room -= max(1, over // 2)  # of a sign that counts as two, one at least is gone
-    return call
+    return _clipped(made, units)
 
 
 def _units(text: str) -> int:

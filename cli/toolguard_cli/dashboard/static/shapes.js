@@ -20,7 +20,7 @@
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
 /** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[], days: Totals, daysStart: number }} GatewayTotals */
-/** @typedef {{ text: string, brief: string, now: string, why: string[] }} Danger */
+/** @typedef {{ text: string, brief: string, now: string, why: string[], target: string }} Danger */
 /** @typedef {{ number: number, text: string, danger: boolean }} CodeRow */
 /** @typedef {{ name: string, rows: CodeRow[], hidden: number, whole: string }} CodeBlock */
 /** @typedef {{ title: string, dangers: Danger[], also: string[], changes: string[], why: string, fields: string[], blocks: CodeBlock[], notes: string[], complete: boolean, read: boolean, enough: boolean }} HeldView */
