@@ -571,7 +571,7 @@ def test_a_rule_sets_how_long_its_calls_wait_and_the_prompt_names_all_rules(tmp_
     (entry,) = stores.held_calls(state).entries()
     assert entry.expires - entry.created == 8 * 3_600
     assert prompt["timeoutMs"] == 8 * 3_600_000
-    reasons = [rule.reason for rule in entry.details.rules] if entry.details else []
+    reasons = [rule.reason.removeprefix("It ").rstrip(".") for rule in entry.details.rules] if entry.details else []
     assert len(reasons) >= 4
     assert all(reason in prompt["description"] for reason in reasons)
     assert len(prompt["description"]) <= 512
