@@ -62,7 +62,6 @@ class _File:
     seen: bytearray = field(default_factory=bytearray)
     kept: bytearray = field(default_factory=bytearray)
     dirty: set[int] = field(default_factory=set)
-    names: int = 0
     changed: int = 0
 
     def write(self, data: bytes, offset: int) -> None:
@@ -214,6 +213,14 @@ class MemoryDisk:
         for _, file in sorted(files.items()):
             file.write_back(self._chance)
             file.lose()
+
+    def files(self) -> dict[str, bytes]:
+        """What processes see of each file."""
+        return {
+            str((place / name).relative_to(self._root)): bytes(file.seen)
+            for place, folder in self._folders.items()
+            for name, file in folder.seen.items()
+        }
 
     def open_file(self, path: Path, flags: int, mode: int = 0o600) -> int:
         if not self._is_here(path):

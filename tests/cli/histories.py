@@ -9,6 +9,7 @@ synced.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import secrets
 import shutil
@@ -21,7 +22,8 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 from disk_in_memory import Fault, MemoryDisk
@@ -36,7 +38,7 @@ from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.stores import atomic, audit_log
 from toolguard_engine.stores import open as stores
-from toolguard_engine.stores.files import audit_log_file, ledger_file
+from toolguard_engine.stores.files import audit_log_file, kill_switch_file, ledger_file
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.sqlite.standings import FileStandings
 
@@ -55,19 +57,27 @@ LONGEST = 100_000
 
 @dataclass
 class Word:
-    """Something that is one of two, and what was acknowledged of it. `may_be`: what it may be now."""
+    """Something that is one of two, and what was acknowledged of it. `may_be`: what it may be now. `last`: what was said
+    last. `is_unsure`: that was not acknowledged."""
 
     may_be: set[bool] = field(default_factory=lambda: {False})
+    last: bool = False
+    is_unsure: bool = False
     open: int = 0
+    begun: int = 0
 
     @contextmanager
     def said(self, *, is_on: bool) -> Iterator[None]:
-        alone = not self.open
+        """What fails or is killed may have been done, until the next word is acknowledged."""
+        alone, mine = not self.open, self.begun + 1
         self.may_be.add(is_on)
-        self.open += 1
-        yield  # what fails or is killed may have been done: it stays open
-        self.open -= 1
-        if alone and not self.open:
+        self.open, self.begun, self.last, self.is_unsure = self.open + 1, mine, is_on, True
+        try:
+            yield
+        finally:
+            self.open -= 1
+        self.is_unsure = False
+        if alone and self.begun == mine:
             self.may_be = {is_on}
 
 
@@ -103,14 +113,14 @@ class History:
         self._now = BEGAN
         self._commits: list[dict[str, bytes]] = [{}]
         self.turns = Turns(self.chance, self._ended)
-        self.disk = MemoryDisk(
-            self.state, self.chance, before=self.turns.point, owner=self.turns.mine, waits=self.turns.wait
-        )
+        self._happened = hashlib.sha256()
+        self.disk = MemoryDisk(self.state, self.chance, before=self._point, owner=self.turns.mine, waits=self.turns.wait)
         self.disk.install(monkeypatch)
         numbers = Random(f"{seed} numbers")  # noqa: S311
         monkeypatch.setattr(secrets, "token_hex", lambda size=16: numbers.randbytes(size).hex())
         monkeypatch.setattr(secrets, "token_bytes", lambda size=32: numbers.randbytes(size))
         monkeypatch.setattr(os, "urandom", numbers.randbytes)
+        monkeypatch.setattr(kill_switch_file, "time", SimpleNamespace(time=self.clock))
         monkeypatch.setattr(audit_log_file, "MAX_BYTES", self.chance.choice([1_500, 6_000, 1 << 25]))
         monkeypatch.setattr(ledger_file, "LEAST", self.chance.choice([0, 3_000, 1 << 30]))
         self._keep_commits(monkeypatch)
@@ -118,6 +128,16 @@ class History:
     def clock(self) -> float:
         self._now += 0.001
         return self._now
+
+    def digest(self) -> str:
+        """Which operations of the disk there were, who did them, and what they left."""
+        ended = self._happened.copy()
+        ended.update(repr(sorted(self.disk.files().items())).encode())
+        return ended.hexdigest()
+
+    def _point(self, name: str) -> None:
+        self._happened.update(f"{self.turns.mine()} {name}\n".encode())
+        self.turns.point(name)
 
     def play(self) -> list[str]:
         """What is wrong afterwards."""
@@ -131,6 +151,7 @@ class History:
         return self.wrong
 
     def _round(self) -> None:
+        """A word to the kill switch that was broken off is mostly said again, and then the power fails."""
         chance = self.chance
         kind = chance.choice(FAULTS)
         actors: dict[str, Callable[[], None]] = {
@@ -140,7 +161,12 @@ class History:
         if kind:
             actors["disk"] = lambda: self._fault(kind)
         kills = chance.choice([0.0, 0.003, 0.01])
-        if self.turns.run(actors, kills, chance.choice([LONGEST, chance.randint(1, 1_500)])) or chance.random() < 0.3:
+        is_over = self.turns.run(actors, kills, chance.choice([LONGEST, chance.randint(1, 1_500)]))
+        if self.book.stopped.is_unsure and chance.random() < 0.7:
+            self.disk.fault = Fault()
+            self._stop(stores.kill_switch(self.state), is_again=True)
+            is_over = True
+        if is_over or chance.random() < 0.3:
             self.power_failures += 1
             self.disk.lose_power()
             self._restore(chance.choice(self._commits))
@@ -261,10 +287,12 @@ class History:
         except RefusedError:
             self.book.tried[f"revive {nonce}"] -= 1
 
-    def _stop(self, switch: Any) -> None:
-        is_on = self.chance.random() < 0.5
-        with self.book.stopped.said(is_on=is_on):
-            switch.set(on=is_on, by="anna", why="too fast")
+    def _stop(self, switch: Any, *, is_again: bool = False) -> None:
+        """Mostly the same word as before: a person may not know whether it was heard."""
+        word = self.book.stopped
+        is_on = word.last if is_again or self.chance.random() < 0.7 else not word.last
+        with word.said(is_on=is_on):
+            switch.set(on=is_on, by="anna", why=self.chance.choice(["too fast", ""]))
 
     def _grant(self, grants: Any) -> None:
         known = [one for one in grants.grants() if one.pattern == PATTERN]
@@ -382,13 +410,21 @@ class History:
         self._commits = [databases]
 
 
-def play(seed: int) -> tuple[list[str], int]:
-    """What is wrong after the history of this seed, and how often the power failed."""
+class Played(NamedTuple):
+    """`wrong`: which laws it broke; `digest`: the same only of the same history."""
+
+    wrong: list[str]
+    power_failures: int
+    digest: str
+
+
+def play(seed: int) -> Played:
+    """The history of this seed."""
     folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))  # SQLite's files
     try:
         with pytest.MonkeyPatch.context() as monkeypatch:
             history = History(seed, folder, monkeypatch)
-            return history.play(), history.power_failures
+            return Played(history.play(), history.power_failures, history.digest())
     finally:
         shutil.rmtree(folder)
 
@@ -400,11 +436,11 @@ def main() -> int:
     given = parser.parse_args()
     bad = failures = 0
     for seed in range(given.first, given.first + given.count):
-        wrong, failed = play(seed)
-        failures += failed
-        if wrong:
+        played = play(seed)
+        failures += played.power_failures
+        if played.wrong:
             bad += 1
-            sys.stdout.write(f"seed {seed}: {'; '.join(wrong)}\n")
+            sys.stdout.write(f"seed {seed}: {'; '.join(played.wrong)}\n")
     sys.stdout.write(f"{given.count} histories, {failures} power failures, {bad} broke a law\n")
     return int(bool(bad))
 
