@@ -393,6 +393,51 @@ def test_what_a_search_deletes_is_asked_about_whether_or_not_it_was_listed(play:
     assert not play.may_run("exec", {"command": f"find {search} -delete"})
 
 
+COPIES = pytest.mark.parametrize(
+    ("copies", "takes"),
+    [
+        ("pg_dump shop > ~/out/x.sql", "dropdb shop"),
+        ("tar czf ~/out/p.tgz ~/Pictures", "rm -rf ~/Pictures"),
+        ("tar czf ~/out/src.tgz src", "git reset --hard HEAD~3"),
+        ("aws s3 sync s3://b ~/out/b", "aws s3 rb s3://b --force"),
+        ("mkdir -p ~/out && docker cp db:/data ~/out/data", "docker volume rm data"),
+        ("zip -m ~/out/p.zip ~/Pictures/*.jpg", "true"),
+        ("tar czf ~/out/p.tgz --remove-files ~/Pictures", "true"),
+        ("rsync -a --remove-source-files ~/Pictures/ ~/out/", "true"),
+    ],
+)
+
+
+@COPIES
+@pytest.mark.parametrize("between", [" && ", ""])
+def test_a_folder_with_the_only_copy_of_what_a_person_had_is_not_the_agents(
+    play: Play, copies: str, takes: str, between: str
+) -> None:
+    for command in (f"{copies}{between}{takes}",) if between else (copies, takes):
+        call = Call("exec", {"command": command}, agent="main", session="s", run="r", call_id=command, cwd=str(play.work))
+        play.session._verdicts.let_run(1, call, "approval.used")
+        play.session.settle()
+        play.made("../out/x")()
+        place = {"agent": "main", "session": "s", "run": "r", "call": command}
+        play.session.answer(messages.ToolResult("exec", {"command": command}, "done", 4, **place))
+        play.session.settle()
+    assert not play.may_run("exec", {"command": "rm -rf ~/out"})
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        "find -L site -name '*.pdf' -delete", "find site -follow -name '*.pdf' -delete", "find -L site -delete",
+        "find -L site -name '*.pdf' -exec rm {} +", "cd site && find -L . -type f -delete", "fd -L pdf site -X rm",
+    ],
+)  # fmt: skip
+def test_a_search_that_follows_links_may_leave_a_folder_of_the_agents(play: Play, search: str) -> None:
+    play.run("mkdir site", play.made("site/a.pdf"))
+    play.run("ln -s ~/Documents site/docs")
+    assert not play.may_run("exec", {"command": search})
+    assert play.may_run("exec", {"command": "find site -name '*.pdf' -delete"})
+
+
 def test_the_folder_that_a_program_runs_in_is_not_made_by_it(play: Play) -> None:
     play.run("cd sub/deep && go build -o x && echo done > log", play.made("sub/deep/x"))
     assert not play.may_run("exec", {"command": "rm -rf sub/deep"})

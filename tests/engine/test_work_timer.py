@@ -260,7 +260,7 @@ def test_an_approved_call_is_stopped_as_well_when_it_is_read_again(
         talk.hello(tmp_path)
         session = talk.engine.session
         session.guard.timer = ticking
-        monkeypatch.setattr(session.files, "begins", lambda _: endless())
+        monkeypatch.setattr(session.files, "begins", lambda *_, **__: endless())
         answer = session._verdicts.let_run(1, CALL, "approval.used")
     assert isinstance(answer, messages.VerdictAnswer)
     assert answer.decision == "allow"

@@ -64,7 +64,8 @@ class _Running(Struct, dict=True):
     """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
     and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away;
     `staying`: the folders among them of which it deletes only a part; `new_folders`: those that it makes where nothing was;
-    `is_seen`: whether it was looked what is there, otherwise anything may be;
+    `is_seen`: whether it was looked what is there, otherwise anything may be; `takes`: whether it deletes what a person had,
+    so that what it writes may be the only copy;
     `most_steps`: of the memory, after which moves are only known by their sources: they are counted before the answer
     (`RunFiles.copies`), and what was not foreseen there may not stop other sessions."""
 
@@ -78,6 +79,8 @@ class _Running(Struct, dict=True):
     process: str = ""
     most_steps: float = inf
     is_seen: bool = True
+    was_asked: bool = False
+    takes: bool = False
 
     @cached_property
     def files(self) -> list[MadeFile]:
@@ -108,15 +111,15 @@ class FileWatch:
         self._ended: list[_Result] = []
         self.code_ahead = CodeAhead(reader, self._timer)
 
-    def begins(self, reading: CallReading, process: str = "") -> None:
-        """A call may run. `process`: where it is typed into one of the gateway's.
+    def begins(self, reading: CallReading, process: str = "", *, was_asked: bool = False) -> None:
+        """A call may run. `process`: where it is typed into one of the gateway's; `was_asked`: a person has been asked.
 
         Looks whether there is something where it will write; the rest is done by `settle`.
         """
         runs = bool(reading.commands and reading.command_readings)
         judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
-        running = _Running(reading, frozenset(), judged, process=process)
-        is_begun = bool(judged or starts or reading.tool_effects or any(reading.command_effects))
+        running = _Running(reading, frozenset(), judged, process=process, was_asked=was_asked)
+        is_begun = bool(judged or starts or reading.tool_effects or any(reading.command_effects) or was_asked)
         if is_begun:  # whatever comes of the rest, what it does is remembered
             self._begun.append(running)
         if self._reader is None:
@@ -169,6 +172,7 @@ class FileWatch:
             return
         asked, self._asked = self._asked, []
         for running in asked:
+            self._memory().forget_folders(["/"])
             with suppress(TooIntricate, MemoryError, RecursionError):
                 self._remember(running)
         begun, self._begun = self._begun, []
@@ -213,8 +217,11 @@ class FileWatch:
         with suppress(TooIntricate, MemoryError, RecursionError):
             self._remember(running)
         reading = running.reading
-        if any(map(_takes_persons, chain(reading.tool_effects, *(reading.command_effects if reading.commands else ())))):
+        effects = chain(reading.tool_effects, *(reading.command_effects if reading.commands else ()))
+        running.takes = any(map(_takes_persons, effects))
+        if running.was_asked or running.takes:
             self._memory().forget_folders(["/"])
+            running.new_folders = []
         for path in running.new_folders:
             self._memory().made_folder(path, running.reading.call.session)
         for path in made_folders.filled(reading):
@@ -247,7 +254,7 @@ class FileWatch:
         memory, call = self._memory(), running.reading.call
         change = _landed(change, running.folders)
         before = memory.exactly(change.path)
-        is_new = running.is_seen and change.path not in running.there
+        is_new = running.is_seen and not running.takes and change.path not in running.there
         created = is_new or (before is not None and before.created)
         if change.kind in _LANDS and not change.many:
             self._expect_copy(change, call)
@@ -355,9 +362,15 @@ def _landed(change: MadeFile, folders: frozenset[str]) -> MadeFile:
 
 
 def _takes_persons(effect: Effect) -> bool:
-    """Whether it deletes what no agent has made. The only copy may be in a folder that one has made."""
+    """Whether it deletes what no agent has made. The only copy may be in a folder that one has made, earlier or with this
+    call. What a person is asked about may delete anything: in a database, in a store of objects, on another machine."""
+    if effect.kind in _DISCARDS or "destroys" in effect.flags:
+        return "unchanged" not in effect.flags
     taken = effect.kind == "delete" and effect.place not in _NOBODYS and "agent-made" not in effect.flags
     return taken and not effect.flags.isdisjoint(_MISSED)
+
+
+_DISCARDS = frozenset({"discard", "sql", "nosql"})
 
 
 _MISSED = frozenset({"recursive", "personal-file", "bulk", "glob"})

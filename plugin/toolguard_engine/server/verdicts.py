@@ -38,6 +38,9 @@ OUT_OF_ORDER = "approval.no-store"
 CODE_ERROR = "guard.error"
 CODE_UNREADABLE = "guard.unreadable"
 APPROVED = ("approval.", "grant.")
+ASKED = (*APPROVED, "shadow.")
+"""Of what a person is asked about, or would be."""
+
 """Beginnings of the codes of calls that run because they were approved."""
 CHECKPOINT = "budget.checkpoint"
 NO_STOP = Stop("", "")
@@ -172,9 +175,11 @@ class Verdicts:
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
         limited = self._state.guard.timer.limited
         try:  # `suppress` takes several times as long
-            limited(read.work, partial(self._files.begins, read))
+            was_asked = code.startswith(ASKED)
+            limited(read.work, partial(self._files.begins, read, was_asked=was_asked))
             for command in typed:
-                limited(read.work, partial(self._files.begins, command, str(read.params.get("sessionId", ""))))
+                process = str(read.params.get("sessionId", ""))
+                limited(read.work, partial(self._files.begins, command, process, was_asked=was_asked))
         except FAILURES:
             pass
         self._save_for_undo(read)

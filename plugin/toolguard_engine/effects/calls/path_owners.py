@@ -221,6 +221,8 @@ class Owners:
         return replace(effect, target=true, place=place, flags=effect.flags | marks | THROUGH_LINK)
 
     def _marked(self, effect: Effect, path: str) -> Effect:
+        if effect.kind == "delete" and any(map(file_readers.follows_all_links, self._runs)):
+            return effect
         record = self._made.recall(path)
         was_made = record is not None and record.created and not record.was
         if was_made and record is not None:

@@ -262,6 +262,12 @@ def follows_given_links(program: ProgramRun) -> bool:
     return program.name in _FD or (program.name == "find" and program.words.has("-L", "-H", "-follow"))
 
 
+def follows_all_links(program: ProgramRun) -> bool:
+    """Whether a search goes into all folders to which links lead that it comes upon."""
+    is_search = program.name in _FD or program.name in _FINDS
+    return is_search and program.words.has("-L", "-follow", "--follow")
+
+
 _FD = program_catalogue.programs("fd")
 
 
