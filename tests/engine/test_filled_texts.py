@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+
 import pytest
 
 from toolguard_engine.effects.languages.language_catalogue import LANGUAGES
@@ -82,3 +84,27 @@ def test_a_value_without_an_end_leaves_the_reading_unsure(language: str) -> None
     reading = READERS[language](run.replace("{}", f"{opening} -rf {PLACE}", 1))
     assert reading is not None
     assert not reading.whole or READ[language].flat
+
+
+MOST_CALLS = 40
+"""Calls of functions for each character that a code has more."""
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "unended"])
+@pytest.mark.parametrize(("language", "opening", "closing"), [("ruby", '"#{', '}"'), ("javascript", "`${", "}`")])
+def test_texts_in_texts_cost_what_their_characters_cost(language: str, opening: str, closing: str, *, ended: bool) -> None:
+    """Each end is looked for once, however many texts are around it."""
+
+    def calls(depth: int) -> int:
+        with cProfile.Profile() as profile:
+            READERS[language](opening * depth + "1" + closing * depth * ended)
+        return sum(entry.callcount for entry in profile.getstats())
+
+    first = calls(200)
+    assert calls(1_200) - first < MOST_CALLS * 1_000 * len(opening + closing * ended)
+
+
+def test_each_value_in_a_text_is_charged() -> None:
+    reading = READERS["ruby"]('x = "' + '#{"a"}' * 2_000 + '"')
+    assert reading is not None
+    assert reading.steps > 4 * 2_000

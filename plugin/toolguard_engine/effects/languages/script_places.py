@@ -132,10 +132,13 @@ class TokenReader:
         if not syntax.filled:
             return unescaped(source, syntax.escape)
         parts: list[Value] = []
-        at = 0
-        for filled in filled_texts.values(syntax, source):
-            code = f"${filled.code}" if filled.code and filled.opening == "${" and syntax.sigils else filled.code
-            parts += [unescaped(source[at : filled.start], syntax.escape), run.text(code) if code else ""]
+        at, ends = 0, token.ends or filled_texts.Ends()
+        for filled in filled_texts.values(syntax, source, ends):
+            code, begins = filled.code, filled.begins
+            if code and filled.opening == "${" and syntax.sigils:
+                code, begins = f"${code}", begins - 1
+            value = run.text(code, ends.behind(begins)) if code else ""
+            parts += [unescaped(source[at : filled.start], syntax.escape), value]
             at = filled.end
             if run.is_over:
                 break

@@ -26,6 +26,7 @@ from toolguard_engine.effects.languages.code_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.languages.filled_texts import Ends
 from toolguard_engine.effects.languages.script_loops import endless
 from toolguard_engine.effects.languages.script_syntax import Syntax
 from toolguard_engine.effects.languages.script_tokens import Token, Tokens
@@ -37,6 +38,8 @@ MAX_LOOPS = 64
 MAX_DEPTH = 40
 _INNER = 8
 """Characters of code in code, which are read again, for one step."""
+_TEXT = 4
+"""Steps for each code in code, however short."""
 
 MAX_CALLS = 6
 """How deep functions of the code call each other."""
@@ -109,15 +112,15 @@ class ScriptRun(Struct, eq=False):
     printing: bool = False
     opaque: bool = False
 
-    def text(self, code: str) -> Value:
-        """Walks a text of the same language; the value of its last expression."""
+    def text(self, code: str, ends: Ends | None = None) -> Value:
+        """Walks a text of the same language; the value of its last expression. `ends`: those in it that are known."""
         self.depth += 1
         try:
             if self.depth > MAX_DEPTH or self.is_over:
                 self.whole = False
                 return NOTHING
-            self.steps += len(code) // _INNER if self.depth > 1 else 0
-            tokens = Tokens(code, self.syntax)
+            self.steps += len(code) // _INNER + _TEXT if self.depth > 1 else 0
+            tokens = Tokens(code, self.syntax, ends)
             self.whole = self.whole and tokens.whole
             self._loops(tokens.found)
             return self.walker(self, tokens.found).block(0, len(tokens.found))

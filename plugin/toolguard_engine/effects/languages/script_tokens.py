@@ -13,7 +13,7 @@ import msgspec
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.languages import filled_texts
-from toolguard_engine.effects.languages.filled_texts import NO_SIGN, PAIRS
+from toolguard_engine.effects.languages.filled_texts import NO_SIGN, PAIRS, Ends
 from toolguard_engine.effects.languages.go.go_syntax import GO
 from toolguard_engine.effects.languages.lua.lua_syntax import LUA
 from toolguard_engine.effects.languages.perl.perl_syntax import PERL
@@ -35,13 +35,15 @@ MAX_FILLED = 6
 
 class Token(msgspec.Struct):
     """`text`: the name or sign, or the text of a string as written; `fills`: whether other values are filled into that;
-    `match`: for an opening bracket the index of the closing one; `spaced`: whether white space is before it."""
+    `match`: for an opening bracket the index of the closing one; `spaced`: whether white space is before it; `ends`: those
+    in its text."""
 
     kind: Kind
     text: str
     fills: bool = False
     match: int = -1
     spaced: bool = False
+    ends: Ends | None = None
 
 
 _SIGN = (
@@ -109,8 +111,9 @@ def _table(syntax: Syntax) -> re.Pattern[str]:
 class Tokens:
     """The tokens of a text. `whole`: whether all of it was read."""
 
-    def __init__(self, text: str, syntax: Syntax) -> None:
+    def __init__(self, text: str, syntax: Syntax, ends: Ends | None = None) -> None:
         self.text, self.syntax, self.whole = text, syntax, True
+        self._ends = ends or Ends()
         self.found: list[Token] = []
         self._here: list[tuple[str, Token]] = []
         self._missing: set[str] = set()
@@ -235,6 +238,7 @@ class Tokens:
             self._add("end", ";", False)  # noqa: FBT003 - no space before it
             return len(self.text)
         self._string(mode, self.text[at + 1 : end])
+        self.found[-1].ends = self._ends.behind(at + 1)
         return end + 1
 
     def _string(self, mode: str, text: str) -> None:
@@ -248,7 +252,7 @@ class Tokens:
         in any other text."""
         if self.syntax.flat or not self.syntax.filled or self._unended >= _MAX_UNENDED:
             return -1
-        end = filled_texts.text_end(self.syntax, self.text, at, opening, closing)
+        end = filled_texts.text_end(self.syntax, self.text, at, (opening, closing), self._ends)
         self._unended += end < 0
         return end
 
@@ -313,6 +317,7 @@ class Tokens:
             ):
                 self.whole = False  # the replacement is code
         self._add(_KINDS_BY_LETTER.get(letter, "string"), body, spaced, fills=fills)
+        self.found[-1].ends = self._ends.behind(at + 1)
         return end + 1
 
     def _skip(self, at: int) -> int:
