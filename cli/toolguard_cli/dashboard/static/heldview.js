@@ -6,8 +6,11 @@ import { el, quoted, visible } from "./dom.js";
 /** @typedef {import("./shapes.js").HeldView} HeldView */
 /** @typedef {import("./shapes.js").CodeBlock} CodeBlock */
 
-/** @param {HeldView} view @param {string} nonce */
-export const heldCall = (view, nonce) =>
+/**
+ * What the guard has not read is unfolded: nobody agrees to it unseen. `signs`: all is, because a signature covers all of it.
+ * @param {HeldView} view @param {string} nonce @param {boolean} [signs]
+ */
+export const heldCall = (view, nonce, signs = false) =>
   el(
     "div",
     { class: "view" },
@@ -30,11 +33,11 @@ export const heldCall = (view, nonce) =>
     view.also.length ? el("p", { class: "quiet" }, "It also ", quoted(view.also.join("; "))) : null,
     view.notes.map((note) => el("p", { class: "notice" }, badge("incomplete", "amber"), " ", quoted(note))),
     view.fields.map((field) => el("p", { class: "field" }, el("code", null, quoted(field)))),
-    view.blocks.map((block) => code(block, nonce)),
+    view.blocks.map((block) => code(block, nonce, signs || !view.enough)),
   );
 
-/** @param {CodeBlock} block @param {string} nonce */
-function code({ name, rows, hidden, whole }, nonce) {
+/** @param {CodeBlock} block @param {string} nonce @param {boolean} open */
+function code({ name, rows, hidden, whole }, nonce, open) {
   const lines = rows.length + hidden;
   const label = lines > 1 ? `${name || "call"} (${lines} lines)` : name || "call";
   return el(
@@ -53,15 +56,15 @@ function code({ name, rows, hidden, whole }, nonce) {
         ),
       ),
     ),
-    rows.map(({ text }) => text).join("\n") === whole ? null : rest(whole, hidden, nonce),
+    rows.map(({ text }) => text).join("\n") === whole ? null : rest(whole, hidden, nonce, open),
   );
 }
 
-/** @param {string} whole @param {number} hidden @param {string} nonce */
-const rest = (whole, hidden, nonce) =>
+/** @param {string} whole @param {number} hidden @param {string} nonce @param {boolean} open */
+const rest = (whole, hidden, nonce, open) =>
   el(
     "details",
-    { class: "whole" },
+    { class: "whole", open },
     el("summary", null, hidden ? `${hidden} more line${hidden === 1 ? "" : "s"}` : "Show the whole line"),
     el("pre", { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": `All of the call ${nonce}` }, el("bdi", null, visible(whole))),
   );

@@ -135,9 +135,9 @@ export function ending(call) {
   return `${ENDS[call.status] ?? call.status}${by}`;
 }
 
-/** @param {FleetCallView} call */
-export const callText = (call) =>
-  call.view ? heldCall(call.view, call.nonce) : raw(call);
+/** @param {FleetCallView} call @param {boolean} [signs] */
+export const callText = (call, signs = false) =>
+  call.view ? heldCall(call.view, call.nonce, signs) : raw(call);
 
 /** An entry that cannot be read, as it came. @param {FleetCallView} call */
 const raw = (call) =>

@@ -26,7 +26,7 @@ const FAULTS = {
 
 /**
  * Whether it was approved. What is shown came with the text that is signed: the list may be older, or another answer.
- * @param {FleetApp} app @param {FleetCallView} held @param {(held: FleetCallView) => HTMLElement} callText
+ * @param {FleetApp} app @param {FleetCallView} held @param {(held: FleetCallView, signs: boolean) => HTMLElement} callText
  */
 export async function sign(app, held, callText) {
   const { gateway, nonce } = held;
@@ -34,7 +34,7 @@ export async function sign(app, held, callText) {
     /** @type {SigningRequest} */
     const request = await post("approve/begin", { gateway, nonce });
     const signed = { ...held, ...request.call };
-    if ((await ask(question(signed, request, callText(signed)))) === null) return false;
+    if ((await ask(question(signed, request, callText(signed, true)))) === null) return false;
     const answer = await assertion(request);
     return answer ? await app.change("approve", { gateway, nonce, body: request.body, ...answer }) : false;
   } catch (error) {
