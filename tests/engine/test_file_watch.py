@@ -393,6 +393,41 @@ def test_what_a_search_deletes_is_asked_about_whether_or_not_it_was_listed(play:
     assert not play.may_run("exec", {"command": f"find {search} -delete"})
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cut -d data -f1 x", "grep -o data x", "ps -o data", "echo -o data", "echo --output=data", "sleep 1 -o data",
+        "git clone -o data ../up", "ssh far acme -o data/a", "ssh far acme --output data/a",
+        "docker exec c acme --out=data/a",
+        "acme -d data", "acme -o data/a", "python3 -c '# mkdir\nx = \"data\"'", "node -e '// mkdir\nx = \"data\"'",
+    ],
+)  # fmt: skip
+def test_words_that_name_no_output_make_no_folder(play: Play, command: str) -> None:
+    params = {"command": command}
+    play.may_run("exec", params)
+    play.made("data/mine")()
+    play.has_run("exec", params)
+    assert not play.may_run("exec", {"command": "rm -rf data"})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker run -d -v $PWD/site:/data postgres", "docker run --mount type=bind,source=$PWD/site,target=/data postgres",
+        "sshfs nas:/photos site", "rclone mount gdrive: site --daemon", "bindfs ~/Documents site/deep",
+        "gio move ~/Pictures/a.jpg site/", "acme move ~/Pictures site", "mount --bind ~/Documents site",
+        f"acme move {'a ' * 90} site",
+    ],
+)  # fmt: skip
+def test_a_folder_on_which_something_else_is_shown_is_not_the_agents(play: Play, command: str) -> None:
+    params = {"command": command}
+    play.run("mkdir site other", play.made("site/a", "other/a"))
+    call = Call("exec", params, agent="main", session="s", run="r", call_id="x", cwd=str(play.work))
+    play.session.files.begins(play.session.guard.read(call))
+    play.session.settle()
+    assert not play.may_run("exec", {"command": "rm -rf site"})
+
+
 COPIES = pytest.mark.parametrize(
     ("copies", "takes"),
     [

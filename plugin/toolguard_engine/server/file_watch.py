@@ -120,6 +120,7 @@ class FileWatch:
         judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
         running = _Running(reading, frozenset(), judged, process=process, was_asked=was_asked)
         is_begun = bool(judged or starts or reading.tool_effects or any(reading.command_effects) or was_asked)
+        is_begun = is_begun or (runs and bool(made_folders.filled(reading)))
         if is_begun:  # whatever comes of the rest, what it does is remembered
             self._begun.append(running)
         if self._reader is None:

@@ -16,23 +16,24 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.places import normal
-from toolguard_engine.effects.programs.wrappers import AWAY
+from toolguard_engine.effects.programs.wrappers import AWAY, WRAPPERS
 from toolguard_engine.model.lazy import kept
 from toolguard_engine.model.work_limit import TooIntricate
 
 MAX_NAMED = 30
 _WRITES = frozenset({"write", "mcp-write", "pack"})
 _OUT = lazy_re.compile(
-    r"(?:-(?:o|d)|--?(?:out|output|dest|outdir|out-dir|output-dir|output-directory|target-dir|export-\w{1,20}))"
+    r"(?:-o|(?P<long>--?(?:out|output|dest|outdir|out-dir|output-dir|output-directory|target-dir|export-\w{1,20})))"
     r"(?:=(?P<value>(?s:.*)))?"
 )
 _BUILDERS = program_catalogue.programs("build_tool")
 _RUNNERS = program_catalogue.programs("build_runner")
+_READERS = program_catalogue.programs("safe_reader")
 _BUILDS = lazy_re.compile(r"build|compile|bundle|dist|pack|generate|codegen|docs?\b|site|release")
 _BUILT = tuple(sorted(program_catalogue.words("built_folder")))
 _ENDING = lazy_re.compile(r"\.(?:Rmd|qmd|ipynb)\b")
 _DOCUMENT = lazy_re.compile(rf"([\w./~-]{{1,200}}){_ENDING.pattern}")
-_MAKES = lazy_re.compile(r"mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create|ensure_?[dD]ir")
+_MAKES = lazy_re.compile(r"(?m)^(?:(?!#|//|--).)*?(?:mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create|ensure_?[dD]ir)")
 
 
 @kept
@@ -71,10 +72,14 @@ def _around(effect: Effect, reading: CallReading) -> str:
 
 
 def _put_out(run: ProgramRun) -> Iterator[str]:
-    """The values of options that say where something is put, and the folders around them."""
+    """The values of options that say where something is put, and the folders around them. Programs with a manual say with
+    their effects what they write; `-o` means an output only of those that build; words of wrappers are another program's."""
+    if run.readings or run.name in WRAPPERS or run.name in _READERS:
+        return
+    builds = run.name in _BUILDERS or run.name in _RUNNERS
     words = run.argv[1 : MAX_NAMED + 1]
     for at, word in enumerate(words, 1):
-        if (option := _OUT.fullmatch(word)) is None:
+        if (option := _OUT.fullmatch(word)) is None or not (builds or option["long"]):
             continue
         path = "".join(words[at : at + 1]) if option["value"] is None else option["value"]
         if path:

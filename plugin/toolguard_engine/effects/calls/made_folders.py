@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import filled_folders
 from toolguard_engine.effects.calls.made_files import is_known
 from toolguard_engine.effects.calls.reading import CallReading
@@ -112,17 +113,33 @@ _PERSONAL = frozenset({"personal-file", "dotfile"})
 
 
 def filled(reading: CallReading) -> list[str]:
-    """Paths to which a call moves what it does not name (`mv "$f" box/`): it may be a person's only copy, so folders around
-    them are not the agent's any more. `/` where the target is not named either."""
+    """Paths to which a call moves what it does not name (`mv "$f" box/`), or on which it shows what lies elsewhere. That may
+    be a person's only copy, so folders around them are not the agent's any more. `/`: where the target is not named, or
+    where there are too many."""
     targets: dict[str, None] = {}
     for run in reading.runs if reading.commands else ():
+        if _puts_unknown(run):
+            words = run.argv[1:] if len(run.argv) <= MAX_WORDS else ("/",)
+            for piece in chain.from_iterable(map(_PIECES.split, words)):
+                targets[normal(piece.partition(UNKNOWN)[0] or "/", reading.command_where, run.cwd)] = None
         if run.name in _MOVERS and AWAY.isdisjoint(run.via):
             for before, after in file_programs.copied(run, reading.command_where):
                 if before.startswith(UNKNOWN):
                     targets[normal(after.partition(UNKNOWN)[0] or "/", reading.command_where, run.cwd)] = None
-    return list(targets)[:MAX_FOLDERS]
+    return list(targets) if len(targets) <= MAX_TARGETS else ["/"]
 
 
+def _puts_unknown(run: ProgramRun) -> bool:
+    """Whether it mounts something, or moves something and it is not known what."""
+    verbs = () if run.name in _MOVERS or run.name in _MAKERS else (run.name, *run.argv[1:4])
+    return run.name in _MOUNTERS or any(map(_CARRIES.fullmatch, verbs)) or run.words.trait("mounts")
+
+
+MAX_WORDS = 60
+MAX_TARGETS = 100
+_PIECES = lazy_re.compile(r"[:=,]")
+_CARRIES = lazy_re.compile(r"(?:\w{1,20}-)?(?:mv|move|mount|bind)(?:-\w{1,20})?")
+_MOUNTERS = manual_catalogue.aliases("bindfs")
 _MOVERS = manual_catalogue.aliases("mv")
 
 
