@@ -213,3 +213,18 @@ def test_the_prompt_of_the_gateway_names_every_danger(places: Places) -> None:
         assert [danger for danger in row.dangers if danger not in shown] == [], (row.name, shown)
         assert len(shown) <= MAX_DESCRIPTION
         assert SECRET not in shown
+
+
+@pytest.mark.parametrize(
+    "act", ["terraform destroy -auto-approve", "nats stream purge orders", "kubectl delete ns prod", "frobnicate destroy x"]
+)
+def test_one_act_is_one_danger_however_many_rules_are_about_it(places: Places, act: str) -> None:
+    """A program that a rule knows is not also one that nobody knows."""
+    places.own.mkdir(parents=True, exist_ok=True)
+    scene = Scene(places, act)
+    (danger,) = held_view.view(scene.entry).dangers
+    assert act in danger.text
+    assert "program that is not known" not in danger.text
+    assert scene.entry.details
+    shown = "\n".join([*danger.why, danger.text])
+    assert [rule.rule for rule in scene.entry.details.rules if rule.rule not in shown] == []

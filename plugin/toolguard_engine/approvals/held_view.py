@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from toolguard_engine.approvals import call_source, effect_words
 from toolguard_engine.approvals.ledger import HeldCall
@@ -37,6 +37,8 @@ TAB = "    "
 UNNAMED = "does something that the guard cannot name: read the call itself"
 """Instead of effects, where none is known."""
 UNREAD = "the guard cannot say that what is left out is harmless: read the whole call"
+
+UNKNOWN = "unknown-program"
 
 CODE_NAMES = frozenset({"command", ""})
 """Arguments that are code, however short."""
@@ -147,13 +149,14 @@ def _title(named: Sequence[Danger], shown: Sequence[Danger], more: int) -> str:
 
 def _listed(details: HeldDetails, facts: Facts) -> tuple[tuple[Danger, ...], list[tuple[str, str]]]:
     """The dangers, those of the strongest rule first, and the effects that no rule is about, each with what is there now."""
+    details, acts = _listed_once(details, facts)
     rules = sorted(details.rules, key=lambda rule: (not rule.severity, -rule.strength))
     if not rules:
         return (), []
     dangerous = _dangerous(details)
     ranked: dict[str, tuple[int, Danger]] = {}
     also: list[tuple[str, str]] = []
-    for effect, now in _with_facts(details.effects, facts):
+    for effect, now in acts:
         own = [rule for rule in rules if rule.target and rule.target == effect.target]
         rank = rules.index(own[0]) if own else len(rules)
         if effect.target not in dangerous:
@@ -166,6 +169,18 @@ def _listed(details: HeldDetails, facts: Facts) -> tuple[tuple[Danger, ...], lis
     for target, group in _grouped([rule for rule in rules if not rule.target or rule.target not in ranked]).items():
         ranked[target] = (rules.index(group[0]), _of_rules(target, group, facts))
     return tuple(danger for _, danger in sorted(ranked.values(), key=lambda pair: pair[0])), also
+
+
+def _listed_once(details: HeldDetails, facts: Facts) -> tuple[HeldDetails, list[tuple[HeldEffect, str]]]:
+    """The details, and the effects with what is there now, without programs that only their words describe though a rule is
+    about the same with its arguments: rules about these words are then about that."""
+    words = [effect.target for effect in details.effects if effect.kind == UNKNOWN]
+    targets = [(word, rule.target) for rule in details.rules for word in words if rule.target.startswith(f"{word} ")]
+    known = dict(reversed(targets))
+    acts = _with_facts(details.effects, facts)
+    acts = [(effect, now) for effect, now in acts if effect.kind != UNKNOWN or effect.target not in known]
+    rules = tuple(structs.replace(rule, target=known.get(rule.target, rule.target)) for rule in details.rules)
+    return structs.replace(details, effects=tuple(effect for effect, _ in acts), rules=rules), acts
 
 
 def _of_effect(effect: HeldEffect, now: str) -> Danger:
