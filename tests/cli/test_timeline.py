@@ -12,12 +12,15 @@ import pytest
 from cli_stage import texts
 
 from toolguard_cli.commands import timeline
+from toolguard_cli.status import timeline_lines
+from toolguard_cli.system.errors import WrongOptionError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.metrics import queries
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.queries import TimelineFilter, timelines
 from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
 from toolguard_engine.stores.transactions import transaction
+from toolguard_engine.wording import printable
 
 NOW = 1_750_000_000_000
 MINUTE = 60_000
@@ -96,9 +99,10 @@ def test_a_night_is_found_in_one_command(places: Places, path: Path) -> None:
 def test_sessions_and_runs_have_their_sums(places: Places, path: Path) -> None:
     put(path, decided("main", 9_000), asked("main", 8_000), asked("main", 7_500, None), decided("main", 7_000, run="r2"))
     lines = told(places)
-    assert lines[0] == "main, agent:main:main: 2 model calls, 2 tool calls allowed, $0.01"
-    assert lines[1] == "  run main-run: 2 model calls, 1 tool call allowed, $0.01"
-    assert [line.split("  ")[-1] for line in lines if line.startswith("  run r2")] == ["run r2: 1 tool call allowed"]
+    assert lines[0] == "main, agent:main:main: 2 model calls, 2 tool calls allowed, $0.0100"
+    begins = [printable.moment((NOW - at) / 1000) for at in (9_000, 7_000)]
+    assert lines[1] == f"  run main-run, {begins[0]}: 2 model calls, 1 tool call allowed, $0.0100"
+    assert [line for line in lines if line.startswith("  run r2")] == [f"  run r2, {begins[1]}: 1 tool call allowed"]
     assert lines[-1].startswith("1 session, 2 model calls, ")
 
 
@@ -116,7 +120,96 @@ def test_what_is_left_out_is_said(places: Places, path: Path, monkeypatch: pytes
         assert (len(first.events), first.is_cut) == (20, True)
         rest = queries.timeline(connection, 0, first.since, TimelineFilter(), 200)
     assert rest.events[0].at < first.events[-1].at
+    monkeypatch.setattr(timeline, "SHOWN", 30)
     assert any("earlier events are left out" in line for line in told(places))
+
+
+def test_the_sums_count_all_that_is_listed(places: Places, path: Path) -> None:
+    kinds = (*timeline_lines.WORDS, "something new")
+    put(path, *(decided("main", 9_000 - at, kind, event=kind) for at, kind in enumerate(kinds)), asked("main", 9_500, 0.001))
+    first, *_, last = told(places)
+    numbers = [int(part.split()[0]) for part in first.partition(": ")[2].split(", ") if not part.startswith("$")]
+    assert sum(numbers) == len(kinds) + 1
+    assert first.endswith(", $0.0010")
+    assert last == "1 session, 1 model call, $0.0010"
+
+
+def test_gateways_have_their_names_if_there_are_several(places: Places, path: Path) -> None:
+    put(path, decided("main", 9_000), decided("main", 8_000)._replace(gateway="office"))
+    heads = [line for line in told(places) if line.startswith("main, ")]
+    assert [("home" in head, "office" in head) for head in heads] == [(True, False), (False, True)]
+    assert len([line for line in told(places, gateway="office") if line.startswith("main, ")]) == 1
+
+
+@pytest.mark.parametrize("size", [10, 3_000])
+def test_who_approved_what_and_why_is_there_however_long_the_call(places: Places, path: Path, size: int) -> None:
+    call = {"nonce": "0badcafe", "shown": "echo a; " * size + "rm -rf ~/photos"}
+    put(
+        path,
+        decided("main", 9_000, "hold", reason="It deletes a folder.", event="h", **call),
+        *(decided("main", 8_000, "approve", person="ana", event=f"a{number}", **call) for number in range(2)),
+    )
+    held, approved = (line for line in told(places) if "0badcafe" in line)
+    assert "It deletes a folder." in held
+    assert "by ana" in approved
+    assert approved.endswith(" (x 2)")
+    assert all(len(line) <= timeline_lines.WIDTH for line in (held, approved))
+
+
+def test_long_calls_that_differ_are_not_one_line(places: Places, path: Path) -> None:
+    put(path, *(decided("main", 9_000, "block", shown="x" * 900 + end, event=end) for end in "ab"))
+    assert len([line for line in told(places) if "  blocked " in line]) == 2
+
+
+def test_each_day_has_its_date(places: Places, path: Path) -> None:
+    """Also within a run, and where equal events follow each other."""
+    day = 24 * 60 * MINUTE
+    put(path, *(decided("main", at) for at in (3 * day, 3 * day - 1, day, day - 1)))
+    dates = [printable.moment((NOW - at) / 1000)[:10] for at in (3 * day, day)]
+    lines = told(places, since="7d")
+    assert [next(number for number, line in enumerate(lines) if date in line) for date in dates] == [1, 3]
+    assert len([line for line in lines if line.endswith(" (x 2)")]) == 2
+
+
+def test_one_moment_is_told_in_its_order(places: Places, path: Path) -> None:
+    put(path, *(decided("main", 9_000, kind, nonce="0badcafe", event=kind) for kind in ("hold", "approve", "consume")))
+    words = [timeline_lines.WORDS[kind] for kind in ("hold", "approve", "consume")]
+    for line, word in zip((line for line in told(places) if "0badcafe" in line), words, strict=True):
+        assert word in line
+
+
+def test_a_rare_event_is_found_behind_many(places: Places, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timelines, "SEARCHED", 20)
+    put(path, decided("rare", 200_000, "hold", nonce="deadbeef", event="h"), asked("rare", 190_000))
+    put(path, *(decided("busy", 100_000 - at * 1_000) for at in range(90)))
+    for wanted in ({"find": "DEADBEEF"}, {"agent": "rare"}, {"session": "agent:rare:main"}, {"run_id": "rare-run"}):
+        assert any("deadbeef" in line for line in told(places, **wanted)), wanted
+    monkeypatch.setattr(timelines, "MOST_PAGES", 2)
+    first, following = told(places, find="deadbeef")
+    assert first.startswith("nothing fits among the newest events, back to ")
+    assert "--until" in following
+    assert any("deadbeef" in line for line in told(places, find="deadbeef", until="2m"))
+
+
+def test_what_is_newer_is_left_out(places: Places, path: Path) -> None:
+    put(path, decided("main", 3 * MINUTE, tool="first"), decided("main", MINUTE, tool="second"))
+    assert [name for name in ("first", "second") if any(name in line for line in told(places, until="2m"))] == ["first"]
+
+
+@pytest.mark.parametrize("wanted", [{}, {"run": "main-run"}])
+def test_a_model_call_that_was_searched_for_has_its_run(path: Path, wanted: dict[str, str]) -> None:
+    put(path, decided("main", 9_000), asked("main", 8_000), decided("main", 7_000, run="other"))
+    with closing(connect(path)) as connection:
+        events = queries.timeline(connection, 0, NOW, TimelineFilter(text="big", **wanted), 200).events
+    assert [(event.run, event.call is not None) for event in events] == [("main-run", True)]
+
+
+@pytest.mark.parametrize("option", ["find", "agent", "session", "gateway", "run_id", "until"])
+@pytest.mark.parametrize("value", ["x" * 60_000, "\udcff"])
+def test_what_no_event_has_is_a_usage_error(places: Places, path: Path, option: str, value: str) -> None:
+    put(path, decided("main", 9_000))
+    with pytest.raises(WrongOptionError):
+        told(places, **{option: value})
 
 
 def pages(path: Path, limit: int, most: int = 1_000) -> list[str]:

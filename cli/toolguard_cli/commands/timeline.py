@@ -13,17 +13,20 @@ from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.status import cost_format, timeline_lines
 from toolguard_cli.system import time_spans
-from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.errors import UserError, WrongOptionError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.metrics import read_database
 from toolguard_engine.metrics.database import Missing
-from toolguard_engine.metrics.queries import TimelineFilter, timeline
+from toolguard_engine.metrics.queries import TimelineFilter, search
 from toolguard_engine.metrics.result_types import Timeline, Totals
+from toolguard_engine.wording import printable
 
 SHOWN = 400
 """Events that are listed; `--json` has more."""
 MOST = 2_000
+LONGEST = 200
+"""Characters of a filter."""
 
 app = command_app()
 
@@ -32,18 +35,21 @@ app = command_app()
     app,
     "toolguard timeline",
     "toolguard timeline --agent main --since 8h",
-    "toolguard timeline --find ~/photos --since 7d",
+    "toolguard timeline --find '~/photos' --since 7d",
     "toolguard timeline --json",
 )
-def run(
+def run(  # noqa: PLR0913 - one for each option
     places: Places,
     *,
     agent: Annotated[str, typer.Option("--agent", metavar="ID", help="Only this agent.")] = "",
     session: Annotated[str, typer.Option("--session", metavar="KEY", help="Only this session.")] = "",
+    gateway: Annotated[str, typer.Option("--gateway", metavar="NAME", help="Only this gateway.")] = "",
+    run_id: Annotated[str, typer.Option("--run", metavar="ID", help="Only this run.")] = "",
     find: Annotated[
         str, typer.Option("--find", metavar="TEXT", help="Only events with this tool, path, nonce or text.")
     ] = "",
     since: Annotated[str, typer.Option("--since", help=f"{time_spans.SPELLED}.")] = "8h",
+    until: Annotated[str, typer.Option("--until", help="Leave out what is newer than this.")] = "",
     as_json: bool = False,
 ) -> Result:
     """Show what agents did, by session and run.
@@ -54,22 +60,41 @@ def run(
     """
     now = time.time_ns() // 1_000_000
     begins = now - time_spans.seconds(since, "--since") * 1000
+    ends = now + 1 - (time_spans.seconds(until, "--until") * 1000 if until else 0)
+    wanted = TimelineFilter(
+        gateway=_text(gateway, "--gateway"),
+        agent=_text(agent, "--agent"),
+        session=_text(session, "--session"),
+        run=_text(run_id, "--run"),
+        text=_text(find, "--find"),
+    )
     metrics = cost_format.settings(places)
     path = cost_format.path(metrics)
-    wanted = TimelineFilter(agent=agent, session=session, text=find)
     try:
         with gateway_stores.user_errors(), read_database.asked(path) as connection:
-            report = timeline(connection, begins, now + 1, wanted, MOST if as_json else SHOWN)
+            report = search(connection, begins, ends, wanted, MOST if as_json else SHOWN)
     except UserError as error:
         if not isinstance(error.__cause__, Missing):
             raise
-        report = Timeline([], begins, now, is_cut=False, totals=Totals())
-    lines = list(timeline_lines.lines(report)) if report.events else list(_nothing(places, since, enabled=metrics.enabled))
+        report = Timeline([], begins, ends, is_cut=False, totals=Totals())
+    lines = timeline_lines.lines(report) if report.events else _nothing(places, report, since, enabled=metrics.enabled)
     return Result("timeline", msgspec.to_builtins(report), tuple(lines))
 
 
-def _nothing(places: Places, since: str, *, enabled: bool) -> Iterator[Line]:
-    if enabled:
+def _text(value: str, option: str) -> str:
+    """Raises `WrongOptionError` for what stands in no event."""
+    if len(value) > LONGEST:
+        raise WrongOptionError(f"{option} has {len(value):,} characters", f"at most {LONGEST} are searched for")
+    if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise WrongOptionError(f"{option} is no text in UTF-8", "write it in UTF-8")
+    return value
+
+
+def _nothing(places: Places, report: Timeline, since: str, *, enabled: bool) -> Iterator[Line]:
+    if report.is_cut:
+        yield Line("info", f"nothing fits among the newest events, back to {printable.moment(report.since / 1000)}")
+        yield Line("next", "toolguard timeline --until, with the time since then, goes on from there")
+    elif enabled:
         yield Line("info", f"nothing was recorded in the last {since} that fits")
         yield Line(
             "next", "toolguard timeline --since 7d looks further back; toolguard audit show has what was held and blocked"

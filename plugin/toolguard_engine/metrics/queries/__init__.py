@@ -9,7 +9,7 @@ from toolguard_engine.metrics.queries.call_totals import models, overview, times
 from toolguard_engine.metrics.queries.decision_totals import SAVED_PER_LOOP, guard
 from toolguard_engine.metrics.queries.feeds import DecisionFilter, calls_after, decisions, decisions_after, live, newest
 from toolguard_engine.metrics.queries.gateway_totals import gateway, gateways, known
-from toolguard_engine.metrics.queries.timelines import TimelineFilter, timeline
+from toolguard_engine.metrics.queries.timelines import TimelineFilter, search, timeline
 from toolguard_engine.metrics.queries.usage_totals import UsageShares, usage
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "models",
     "newest",
     "overview",
+    "search",
     "timeline",
     "timeseries",
     "usage",

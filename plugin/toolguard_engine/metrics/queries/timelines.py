@@ -19,6 +19,8 @@ SEARCHED = 10_000
 """Rows of each table that one question reads."""
 MOST = 2_000
 """Events of one answer."""
+MOST_PAGES = 100
+"""Times that one search goes further back."""
 LARGEST = 2**63 - 1
 
 _WITHIN = "at >= ? AND at <= ? AND (at < ? OR id < ?)"
@@ -44,14 +46,26 @@ class TimelineKey(NamedTuple):
 
 
 class TimelineFilter(NamedTuple):
-    """Which events are asked for; empty: all. `text`: anywhere in an event (agent, tool, path, nonce, text), in capitals or
-    not."""
+    """Which events are asked for; empty: all. `text`: anywhere in an event (agent, tool, path, nonce, text), with letters of
+    ASCII in capitals or not."""
 
     gateway: str = ""
     agent: str = ""
     session: str = ""
     run: str = ""
     text: str = ""
+
+
+def search(connection: sqlite3.Connection, since: int, until: int, wanted: TimelineFilter, limit: int) -> Timeline:
+    """The same as `timeline`, page after page, until there are `limit` events or there is nothing before."""
+    events, page, many = list[TimelineEvent](), timeline(connection, since, until, wanted, limit), max(1, min(limit, MOST))
+    events += page.events
+    for _ in range(MOST_PAGES):
+        if not page.next or len(events) >= many:
+            break
+        page = timeline(connection, since, until, wanted, many - len(events), page.next)
+        events += page.events
+    return Timeline(events, page.since, page.until, page.is_cut, _totals(events), page.next)
 
 
 def timeline(
@@ -72,7 +86,8 @@ def timeline(
     decisions, decisions_from = _rows(connection, _DECISIONS, begins, behind, read, many)
     complete = max(calls_from, decisions_from)
     events = [*(_of_decision(decision_row(row)) for row in decisions), *(_of_call(call_row(row)) for row in calls)]
-    matching = [event for event in _with_runs(events) if event.at >= complete and wanted.run in ("", event.run)]
+    begun = _begun(connection, complete, behind) if wanted.text and calls else []
+    matching = [event for event in _with_runs(events, begun) if event.at >= complete and wanted.run in ("", event.run)]
     shown = matching[:many]
     is_more = len(matching) > many
     following = _key(shown[-1]) if is_more else TimelineKey(complete) if complete > begins else None
@@ -157,15 +172,33 @@ def _of_decision(decision: DecisionRow) -> TimelineEvent:
     return TimelineEvent(decision.at, decision.agent, decision.session, decision.run, decision.gateway, decision=decision)
 
 
-def _with_runs(events: list[TimelineEvent]) -> Iterator[TimelineEvent]:
+_Begun = tuple[TimelineKey, str, str, str]
+"""When a decision was made, on which gateway, in which session and run."""
+
+
+def _begun(connection: sqlite3.Connection, begins: int, behind: TimelineKey) -> list[_Begun]:
+    """What tells the runs of calls where a text is searched for, which leaves out most of their neighbours."""
+    rows = connection.execute(
+        f"SELECT at, id, gateway, session, run FROM {_DECISIONS.name} WHERE at >= ? AND at <= ? AND run <> ''"  # noqa: S608 - a name
+        " ORDER BY at DESC, id DESC LIMIT ?",
+        (begins, behind.at, SEARCHED),
+    )
+    return [(TimelineKey(at, 0, number), gateway, session, run) for at, number, gateway, session, run in rows]
+
+
+def _with_runs(events: list[TimelineEvent], begun: list[_Begun]) -> Iterator[TimelineEvent]:
     """The events, the newest first. A model call has no run of its own: it belongs to the run that its session is in."""
+    own = [(_order(event), event.gateway, event.session, event.run) for event in events if event.decision and event.run]
+    marks = sorted([*own, *begun])
     runs: dict[tuple[str, str], str] = {}
     ordered: list[TimelineEvent] = []
+    place = 0
     for event in sorted(events, key=_order):
-        key = (event.gateway, event.session)
-        if event.decision and event.run:
-            runs[key] = event.run
-        ordered.append(_in_run(event, runs.get(key, "")))
+        while place < len(marks) and marks[place][0] <= _order(event):
+            _, gateway, session, run = marks[place]
+            runs[gateway, session] = run
+            place += 1
+        ordered.append(_in_run(event, runs.get((event.gateway, event.session), "")))
     return reversed(ordered)
 
 
