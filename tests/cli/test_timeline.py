@@ -187,8 +187,15 @@ def test_a_rare_event_is_found_behind_many(places: Places, path: Path, monkeypat
     monkeypatch.setattr(timelines, "MOST_PAGES", 2)
     first, following = told(places, find="deadbeef")
     assert first.startswith("nothing fits among the newest events, back to ")
-    assert "--until" in following
-    assert any("deadbeef" in line for line in told(places, find="deadbeef", until="2m"))
+    until = following.partition("--until ")[2].split()[0]
+    assert not any("deadbeef" in line for line in told(places, find="deadbeef", until="1s"))
+    assert any("deadbeef" in line for line in told(places, find="deadbeef", until=until))
+
+
+def test_an_end_before_the_beginning_is_a_usage_error(places: Places, path: Path) -> None:
+    put(path, decided("main", 9_000))
+    with pytest.raises(WrongOptionError, match="--until 1d"):
+        told(places, since="8h", until="1d")
 
 
 def test_what_is_newer_is_left_out(places: Places, path: Path) -> None:

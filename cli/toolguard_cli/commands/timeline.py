@@ -61,6 +61,8 @@ def run(  # noqa: PLR0913 - one for each option
     now = time.time_ns() // 1_000_000
     begins = now - time_spans.seconds(since, "--since") * 1000
     ends = now + 1 - (time_spans.seconds(until, "--until") * 1000 if until else 0)
+    if ends <= begins:
+        raise WrongOptionError(f"--until {until} ends before --since {since} begins", "give --since a longer time")
     wanted = TimelineFilter(
         gateway=_text(gateway, "--gateway"),
         agent=_text(agent, "--agent"),
@@ -77,7 +79,7 @@ def run(  # noqa: PLR0913 - one for each option
         if not isinstance(error.__cause__, Missing):
             raise
         report = Timeline([], begins, ends, is_cut=False, totals=Totals())
-    lines = timeline_lines.lines(report) if report.events else _nothing(places, report, since, enabled=metrics.enabled)
+    lines = timeline_lines.lines(report) if report.events else _nothing(places, report, since, now, enabled=metrics.enabled)
     return Result("timeline", msgspec.to_builtins(report), tuple(lines))
 
 
@@ -90,10 +92,11 @@ def _text(value: str, option: str) -> str:
     return value
 
 
-def _nothing(places: Places, report: Timeline, since: str, *, enabled: bool) -> Iterator[Line]:
+def _nothing(places: Places, report: Timeline, since: str, now: int, *, enabled: bool) -> Iterator[Line]:
     if report.is_cut:
         yield Line("info", f"nothing fits among the newest events, back to {printable.moment(report.since / 1000)}")
-        yield Line("next", "toolguard timeline --until, with the time since then, goes on from there")
+        seconds = (now - report.since) // 1000
+        yield Line("next", f"the same command with --until {max(1, seconds)}s goes on from there")
     elif enabled:
         yield Line("info", f"nothing was recorded in the last {since} that fits")
         yield Line(
