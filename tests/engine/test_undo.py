@@ -18,7 +18,7 @@ from toolguard_engine.config.undo_settings import UndoConfig
 from toolguard_engine.effects.calls.replaced_content import ReplacedContent
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules import packs
-from toolguard_engine.server import tool_hints, undo_saver
+from toolguard_engine.server import tool_hints, uncommitted_work, undo_saver
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
@@ -292,10 +292,50 @@ def test_what_git_does_not_discard_is_not_saved(edited: Desk, command: str) -> N
 
 
 def test_an_index_that_cannot_be_read_is_said(edited: Desk) -> None:
-    (edited.work / ".git/index").write_bytes(b"DIRC\0\0\0\4\0\0\0\1")
+    (edited.work / ".git/index").write_bytes(b"DIRC\0\0\0\5\0\0\0\1")
     [(code, reason)] = edited.asks("exec", command="git reset --hard")
     assert code in ("undo.skipped", "undo.partial")
     assert "index" in reason
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_every_version_of_the_index_is_read(edited: Desk, version: str) -> None:
+    folder = edited.work / "docs" / ("long" * 50)
+    folder.mkdir()
+    for name in ("a.md", "b.md", "z"):
+        (folder / name).write_text(name)
+    git(edited, "add", str(folder))
+    (folder / "new.md").write_text("new")
+    (edited.work / "z.md").write_text("tracked, with a short name behind a long one")
+    git(edited, "add", "z.md")
+    git(edited, "commit", "-qm", "second")
+    git(edited, "update-index", "--index-version", version)
+    edited.asks("exec", command="git clean -fdq")
+    [entry] = edited.folder.entries()
+    assert {Path(saved.path).name for saved in entry.paths} == {"new.md"}
+
+
+def test_what_can_be_built_again_does_not_count(edited: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uncommitted_work, "MAX_UNTRACKED", 8)
+    for folder in ("node_modules", "node_modules/deep"):
+        (edited.work / folder).mkdir()
+        for name in range(20):
+            (edited.work / folder / f"{name}.js").touch()
+    for name in range(20):
+        (edited.work / f"tracked{name}").touch()
+    git(edited, "add", "tracked*")
+    assert edited.asks("exec", command="git clean -fdq") == []
+    [entry] = edited.folder.entries()
+    assert {Path(saved.path).name for saved in entry.paths} == {"new.md"}
+
+
+def test_of_too_many_files_some_are_saved(edited: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uncommitted_work, "MAX_UNTRACKED", 8)
+    for name in range(20):
+        (edited.work / f"new{name}").touch()
+    [(code, reason)] = edited.asks("exec", command="git clean -fdq")
+    assert (code, "more than 8 files" in reason) == ("undo.partial", True)
+    assert len(edited.folder.entries()[0].paths) > 4
 
 
 def test_an_index_that_is_a_pipe_is_not_opened(edited: Desk) -> None:

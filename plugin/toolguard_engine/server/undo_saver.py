@@ -160,7 +160,8 @@ def _meant(changes: tuple[ReplacedContent, ...]) -> tuple[tuple[ReplacedContent,
     unread: list[str] = []
     for change in changes:
         try:
-            known.update(dict.fromkeys(uncommitted_work.meant(change)))
+            for lost in uncommitted_work.meant(change):  # those before an error, too
+                known[lost] = None
         except (uncommitted_work.UnreadIndexError, OSError) as error:
             unread.append(str(error))
     return tuple(known), tuple(unread)
