@@ -164,3 +164,11 @@ def test_a_line_is_measured_a_few_times_however_long_it_is(monkeypatch: pytest.M
             held_text._some(text, width, 8, 2)
             held_text.clipped(text, width)
             assert measured <= 8 * len(text), (text[:4], width)
+
+
+@given(st.lists(st.sampled_from(["", " ", "x", "y" * 220]), min_size=2, max_size=held_view.MAX_ROWS))
+def test_lines_that_are_short_stand_as_they_are(lines: list[str]) -> None:
+    """So does an empty one."""
+    view = held_view.view(held({"content": "\n".join(lines)}))
+    assert [row.text for row in view.blocks[0].rows] == lines
+    assert view.complete

@@ -337,7 +337,7 @@ def _block(
             break
         kept.add(at)
     shown = {at: _row(lines[at], [part for part, numbers in spots.items() if at in numbers]) for at in sorted(kept)}
-    rows = tuple(CodeRow(at + 1, text or _ends(lines[at]), at in marked) for at, text in shown.items())
+    rows = tuple(CodeRow(at + 1, _ends(lines[at]) if text is None else text, at in marked) for at, text in shown.items())
     in_sight = {at for at, text in shown.items() if text is not None}
     here = {part for part, numbers in spots.items() if numbers and (part not in dangers or in_sight.issuperset(numbers))}
     return CodeBlock(name, rows, len(lines) - len(rows), "\n".join(lines)), here
