@@ -18,6 +18,7 @@ from toolguard_engine.effects.programs import accepted_keys, instruction_files
 from toolguard_engine.effects.programs.unpacking import unpacks
 from toolguard_engine.effects.programs.wrappers import SHELLS
 
+_SOURCING = frozenset({".", "source"})
 _RUNNERS = program_catalogue.programs("fetched_file_runner")
 _KEEPERS = program_catalogue.programs("output_keeper")
 UNPACKERS = manual_catalogue.doing("unpacks")
@@ -132,7 +133,7 @@ _INSTALLER = lazy_re.compile(r"(?:[^/]{1,200}/){0,9}(?:install|setup|bootstrap)[
 def _unpacked_installer(program: ProgramRun) -> str:
     """An installer that runs, by its path, from the current folder or one below it."""
     word = program.argv[0] if "/" in program.argv[0] else ""
-    if not word and (program.name in SHELLS or program.name in (".", "source") or program.name.startswith("python")):
+    if not word and (program.name in SHELLS or program.name in _SOURCING or program.name.startswith("python")):
         word = "".join(program.words.texts[:1])
     return word if _INSTALLER.fullmatch(word) and not word.startswith(("~", "..")) else ""
 
@@ -157,11 +158,7 @@ def _script_in(program: ProgramRun, folders: set[str]) -> str:
         named = any(not folders.isdisjoint(word.split("/")) for word in program.argv[1:])
         return "Makefile" if "install" in program.argv[1:] and (inside or named) else ""
     candidates = [program.argv[0]] if "/" in program.argv[0] else []
-    if (
-        program.name in SHELLS
-        or program.name in (".", "source", "perl", "ruby", "node")
-        or program.name.startswith("python")
-    ):
+    if program.name in SHELLS or program.name in _SOURCING or language(program.name):
         candidates += program.words.texts[:2]
     for word in candidates:
         if not _INSTALLS.search(word):

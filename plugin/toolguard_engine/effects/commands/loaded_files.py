@@ -70,13 +70,14 @@ def _of_options(program: ProgramRun, language: str) -> frozenset[str]:
 def _named(language: str, code: str) -> _Code:
     literals = ["".join(texts) for texts in islice(_LITERAL.findall(code), _MOST)]
     modules: set[str] = set()
-    loads = "|".join(language_catalogue.known(language).loads.split())
+    known = language_catalogue.known(language)
+    loads = "|".join(known.loads.split())
     if language == "python":
         for names, name in islice(_IMPORTED.findall(code), _MOST):
             modules.update(part.split()[0] for part in (*names.split(","), name) if part.split())
     return _Code(
         frozenset(literal.rpartition("/")[2] for literal in literals),
-        frozenset(literal.rpartition("/")[2] for literal in literals if literal.startswith(_FIRST) or language == "ruby"),
+        frozenset(literal.rpartition("/")[2] for literal in literals if known.nearby or literal.startswith(_FIRST)),
         frozenset(modules),
         loads=bool(loads) and re.search(rf"(?<![\w.])(?:{loads})\b", code) is not None,
         evaluates=_EVALUATES.search(code) is not None,
