@@ -32,7 +32,8 @@ _READERS = program_catalogue.programs("safe_reader")
 _BUILDS = lazy_re.compile(r"build|compile|bundle|dist|pack|generate|codegen|docs?\b|site|release")
 _BUILT = tuple(sorted(program_catalogue.words("built_folder")))
 _ENDING = lazy_re.compile(r"\.(?:Rmd|qmd|ipynb)\b")
-_DOCUMENT = lazy_re.compile(rf"([\w./~-]{{1,200}}){_ENDING.pattern}")
+_NO_NAME = lazy_re.compile(r"[^\w./~-]")
+_MAX_NAME = 200
 _MAKES = lazy_re.compile(r"(?m)^(?:(?!#|//|--).)*?(?:mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create|ensure_?[dD]ir)")
 
 
@@ -93,7 +94,9 @@ def _built(run: ProgramRun) -> Iterator[str]:
 
 def _figures(run: ProgramRun) -> Iterator[str]:
     """Where the figures of a document with code in it are put when it is rendered."""
-    return (f"{match[1]}_files" for word in run.argv[1:MAX_NAMED] for match in _DOCUMENT.finditer(word))
+    endings = ((word, match.start()) for word in run.argv[1:MAX_NAMED] for match in _ENDING.finditer(word))
+    names = (_NO_NAME.split(word[max(0, at - _MAX_NAME) : at])[-1] for word, at in islice(endings, MAX_NAMED))
+    return (f"{name}_files" for name in names if name)
 
 
 def _in_code(reading: CallReading) -> Iterator[str]:
