@@ -96,6 +96,7 @@ def test_what_was_asked_answered_and_paid_is_found_by_one_search(machine: Machin
 def test_sessions_and_runs_have_their_sums(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("timeline")
     page.get_by_role("combobox", name="Agent").select_option("night")
+    expect(page.get_by_role("region", name="main, agent:main:main")).to_have_count(0)
     while page.get_by_role("button", name="Show older").is_visible():
         before = page.get_by_text("All events since").text_content() or ""
         page.get_by_role("button", name="Show older").click()
