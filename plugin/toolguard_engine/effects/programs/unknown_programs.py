@@ -102,7 +102,7 @@ _STATEMENT = principles.pattern("destroys", "statement")
 
 def _destroys(words: Words, program: ProgramRun, where: Where) -> str:
     lower = [word.lower() for word in words]
-    if any(map(_PLANS.fullmatch, [word for word in lower if not _ASSIGNED.fullmatch(word)][:_VERBS_AT])):
+    if _only_plans(lower) and not _own_path(words, program, where, "root", "device", "in-home"):
         return ""
     verb = next((at for at, word in enumerate(lower) if _DESTROYS.fullmatch(word) and not _KEEPS.fullmatch(word)), -1)
     destroying = verb >= 0 or _DESTROYER.fullmatch(program.name)
@@ -117,6 +117,15 @@ def _destroys(words: Words, program: ProgramRun, where: Where) -> str:
     if code := next((word for word in lower if _DESTROYS_IN_CODE.search(word) or _STATEMENT.fullmatch(word)), ""):
         return code
     return _destroyed_state(lower)
+
+
+def _only_plans(words: list[str]) -> bool:
+    """Whether the verb is one that shows what another call would do. Beside one that destroys, it names what goes."""
+    plain = [word for word in words if not _ASSIGNED.fullmatch(word)]
+    destroying = (_DESTROYS, _VERBS, _COMPOUND, _STATEMENT)
+    return any(map(_PLANS.fullmatch, plain[:_VERBS_AT])) and not any(
+        pattern.fullmatch(word) for word in plain for pattern in destroying
+    )
 
 
 def _destroyed_state(words: list[str]) -> str:
