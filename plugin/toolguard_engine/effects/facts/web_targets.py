@@ -68,7 +68,7 @@ _ENDS = frozenset({
     "_delete_by_query", "delete_by_query", "delete-by-query", "delete_series", "_shrink", "delete-batch", "batchdelete",
     "bulk_delete", "bulk-delete", "bulkdelete", "_bulk_delete", "delete_all", "delete-all", "deleteall",
     "clean_tombstones", "removal", "cancellation", "invalidate", "invalidations", "unsubscribe", "step-down", "leave",
-    "reboot", "poweroff", "_rollover", "_forcemerge", "clearall", "unlock", "alarm_disarm",
+    "reboot", "poweroff", "_rollover", "_forcemerge", "clearall", "alarm_disarm",
 })  # fmt: skip
 _STARTS = (
     "purge_",
@@ -88,6 +88,8 @@ _SETTINGS = frozenset({
 })  # fmt: skip
 
 
+_UNLOCK, _LOCK = "unlock", "lock"
+"""Pages and states are unlocked as well; where a door is, a step in front of it names a lock."""
 _REOPENED = program_catalogue.words("reopened")
 
 
@@ -141,6 +143,8 @@ def _ends(step: str, before: list[str]) -> bool:
     easily as it is closed."""
     if step == "close" and any(name in _REOPENED for name in before[-2:]):
         return False
+    if step == _UNLOCK:
+        return any(_LOCK in name for name in before[-3:])
     return step in _ENDS or step.startswith(_STARTS)
 
 
