@@ -50,7 +50,7 @@ def test_yes(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("approvals")
     held = hold(machine.places, shown='{ command: "make release" }', reason="It makes a release.", cwd="/srv/www")
     shown = card(page, held.nonce)
-    for words in ("exec", held.nonce, '{ command: "make release" }', "It makes a release.", "main", "/srv/www", "left"):
+    for words in ("exec", held.nonce, "make release", "It makes a release.", "main", "/srv/www", "left"):
         expect(shown).to_contain_text(words)
     shown.get_by_label("Reason").fill("release day")
     approve(shown)
@@ -429,7 +429,7 @@ def test_the_focus_stays_at_the_call_that_was_decided(machine: Machine, visits: 
 @pytest.mark.thorough
 def test_a_long_call_is_seen_to_its_end(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places, shown="\n".join(f"step {number}" for number in range(80)))
-    call = card(visits(machine).go("approvals"), held.nonce).get_by_role("region", name="The call")
+    call = card(visits(machine).go("approvals"), held.nonce).get_by_role("region", name=f"All of the call {held.nonce}")
     expect(call).to_contain_text("step 79")
     assert call.evaluate("call => call.scrollHeight <= call.clientHeight")
 

@@ -145,7 +145,7 @@ def test_a_card_shows_all_that_a_call_would_do(machine: Machine, visits: Visits)
 
 
 def test_calls_are_answered_by_keys_alone(quiet: Machine, visits: Visits) -> None:
-    """One is walked to, read whole, and approved by a second press; the next one is denied."""
+    """One that the guard has not read is walked to, folded, unfolded and approved by a second press; the next is denied."""
     code = "\\n".join(f"line {number}" for number in range(40))
     first = hold(quiet.places, shown=f'exec({{ command: "{code}" }})')
     second = hold(quiet.places, binding="second")
@@ -153,6 +153,8 @@ def test_calls_are_answered_by_keys_alone(quiet: Machine, visits: Visits) -> Non
     expect(card(page, second.nonce)).to_be_visible()
     page.keyboard.press("j")
     expect(card(page, first.nonce)).to_be_focused()
+    expect(card(page, first.nonce).get_by_text("line 30")).to_be_visible()
+    page.keyboard.press("Enter")
     expect(card(page, first.nonce).get_by_text("line 30")).to_be_hidden()
     page.keyboard.press("Enter")
     expect(card(page, first.nonce).get_by_text("line 30")).to_be_visible()

@@ -95,8 +95,8 @@ def test_it_is_answered_without_the_model(stage, owner) -> None:
     entry = held(stage, "listed.txt")
     stage.server.play(once())
     listed = owner.chat(ROOM, "/toolguard pending")
-    assert f"{entry.nonce}  write  " in listed
-    assert 'write({ path: "listed.txt"' in listed
+    assert f"{entry.nonce} is waiting for approval" in listed
+    assert "writes listed.txt: nothing is there now" in listed
     assert owner.chat(ROOM, "/toolguard").startswith("Usage: /toolguard pending")
     assert owner.chat(ROOM, "/toolguard explode").startswith("Usage: /toolguard pending")
     assert owner.chat(ROOM, "/toolguard approve").startswith("Usage: /toolguard pending")
@@ -276,14 +276,14 @@ def test_hostile_arguments_approve_nothing(stage, owner) -> None:
 
 @pytest.mark.thorough
 def test_a_hostile_call_cannot_disguise_itself(stage, owner) -> None:
-    """What waits is listed in one printable line, whatever the model put into it."""
+    """What waits is listed in printable lines, none of which looks like another call, whatever the model put into it."""
     name = "x\u202egnp.txt\n\x1b[2K00000000  read  approved"
     stage.play(once(writing(name), closing="It waits."), "agent:main:disguise")
     entry = waiting(stage, "agent:main:disguise")
-    lines = [line for line in owner.chat(ROOM, "/toolguard pending").splitlines() if entry.nonce in line]
-    assert len(lines) == 1
-    assert lines[0].isprintable()
-    assert lines[0].startswith(f"{entry.nonce}  write  ")
+    lines = owner.chat(ROOM, "/toolguard pending").splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert [line for line in lines if line.startswith(f"{entry.nonce} is waiting for approval")]
+    assert not [line for line in lines if line.lstrip().startswith("00000000")]
 
 
 @pytest.mark.thorough
