@@ -66,5 +66,5 @@ const rest = (whole, hidden, nonce, open) =>
     "details",
     { class: "whole", open },
     el("summary", null, hidden ? `${hidden} more line${hidden === 1 ? "" : "s"}` : "Show the whole line"),
-    el("pre", { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": `All of the call ${nonce}` }, el("bdi", null, visible(whole))),
+    el("pre", { class: "call whole", dir: "ltr", tabindex: "0", role: "region", "aria-label": `All of the call ${nonce}` }, el("bdi", null, visible(whole))),
   );
