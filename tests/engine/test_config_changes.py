@@ -47,7 +47,7 @@ def test_the_approver_sees_what_a_setting_was_and_becomes_by_every_way(path: str
     ("path", "value", "expected"),
     [
         ("channels.telegram.enabled", False, "allow"),
-        ("channels.telegram.enabled", True, "allow"),
+        ("channels.telegram.enabled", True, "hold"),
         ("channels.telegram.groupPolicy", "allowlist", "allow"),
         ("channels.telegram.groupPolicy", "pairing", "hold"),
         ("skills.entries.notes.enabled", False, "allow"),

@@ -33,13 +33,13 @@ FLAGS = frozenset(
     glob whole project dotfile history log recursive forced wiped filtered each rebuilt mirror moved-away truncates append
     in-place copied unpacked touched dated erases linked packed secrets world-writable setuid none attributes to-root injects
     forgets file payload upload output reveals personal credentials bulk mail socket address dns stream local private lan tls
-    api service destroys settings redis memcached fetched decoded unknown variable later powershell applescript drop database
-    shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata data evaluate
-    cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
-    pairs invokes leftover unchanged plain-lines imports gateway-file personal-file to-temp through-link agent-made reads
-    transcript installs restarts files lesser service-data named deployed own-service by-phone follows backup
-    posts pushes autostart physical weakens repository-access dns-records pays
-    host overwrites overrides permits unencrypted unverified everyone forwards hides order asked key remembered steer covert
+    passwords api service destroys settings redis memcached fetched decoded unknown variable later powershell applescript
+    drop database shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata
+    data evaluate cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook
+    code odd pairs invokes leftover unchanged plain-lines imports gateway-file personal-file to-temp through-link agent-made
+    reads transcript installs restarts files lesser service-data named deployed own-service by-phone follows backup posts
+    pushes autostart physical weakens repository-access dns-records pays host overwrites overrides permits unencrypted
+    unverified everyone forwards hides order asked key remembered steer covert
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))
 ACTIONS = frozenset("gateway plugin session secret-store skill device schedule spawn expose code".split())  # noqa: SIM905

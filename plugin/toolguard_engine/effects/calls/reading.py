@@ -94,6 +94,7 @@ class CallReading:
         """One for each of `commands`."""
         self.work.admit(sum(map(len, self.commands)))
         readings = self._kept_readings() or self._read()
+        self.work.reserve()
         if self.running.runs:
             self.work.extend(PER_RUN * self.running.runs)
         return readings
@@ -102,7 +103,6 @@ class CallReading:
         before = self.work.spent
         readings = tuple([read(command, work=self.work, running=self.running) for command in self.commands])
         self._steps = self.work.spent - before
-        self.work.reserve()
         return readings
 
     def _kept_readings(self) -> tuple[Reading, ...]:

@@ -228,7 +228,8 @@ def _sed(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | No
     if not words.has("--sandbox") and any(map(sed_scripts.runs_lines, scripts)):
         fed = program.stdin or StdinSource(files=tuple(word.text for word in words.named("input")))
         lines = StdinSource(None, (*fed.programs, program.name), fed.files, was=fed.was if fed.text is None else fed.text)
-        walk.run(replace(program, argv=("sh",), name="sh", stdin=lines, redirects=(), given=()), state.fork(program.name))
+        shell = replace(program.with_words(("sh",), "sh"), stdin=lines, redirects=(), given=())
+        walk.run(shell, state.fork(program.name))
     return None
 
 
