@@ -277,7 +277,7 @@ describe("with the real engine", () => {
     const held = await judge("c1");
     const nonce = /^TOOLGUARD_ESCALATE\|([0-9a-f]{8})\|/.exec(held.blockReason)?.[1] ?? assert.fail(held.blockReason);
     registered.events.handle({ ...RUN, stream: "lifecycle", data: { phase: "end" } });
-    assert.match((await say("pending")).text, new RegExp(`^\`\`\`\n${nonce} +exec `));
+    assert.match((await say("pending")).text, new RegExp(`^\`\`\`\n${nonce} is waiting for approval, .*\nexec by agent main\n`));
     assert.equal((await say(`approve ${nonce}`, false)).isError, true);
     assert.equal((await say("approve ffff0000")).isError, true);
     assert.equal(woken.length, 0);
