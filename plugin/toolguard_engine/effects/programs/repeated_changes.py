@@ -13,7 +13,7 @@ from toolguard_engine.effects.facts.command import Effect, ProgramRun, Reading
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.programs import principles
 
-PROGRAMS = program_catalogue.programs("code_platform", "text_publisher", "gateway_cli")
+PROGRAMS = program_catalogue.programs("code_platform", "gateway_cli")
 MOST = 10
 """Changes of one kind by one command that are nothing special, as for tools that take lists."""
 MOST_PUBLISHED = 2
