@@ -14,7 +14,7 @@ from toolguard_engine.effects.commands.kept_files import KeptFiles
 from toolguard_engine.effects.facts.command import Effect, Reading
 from toolguard_engine.effects.facts.places import Where
 
-MAX_SIZE = 2_500_000
+MAX_SIZE = 4_000_000
 """Bytes that all of them take, about."""
 
 MAX_EACH = 1_000_000
