@@ -13,11 +13,11 @@ from toolguard_engine.effects.calls import code_literals
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.effects.programs.wrappers import AWAY, WRAPPERS
-from toolguard_engine.model.lazy import kept
+from toolguard_engine.model.lazy import kept, kept_with
 from toolguard_engine.model.work_limit import TooIntricate
 
 MAX_NAMED = 30
@@ -48,9 +48,24 @@ def paths(reading: CallReading) -> list[str]:
     return list(named)
 
 
+def writes(reading: CallReading) -> bool:
+    """Whether it writes or packs anything."""
+    return any(effect.kind in _WRITES for effect in _effects(reading))
+
+
+@kept_with
+def may_fill(command: Reading) -> bool:
+    """Whether a program of this command may, whatever it writes. Most commands come again, and have none."""
+    runs = [run for run in command.runs if AWAY.isdisjoint(run.via)]
+    return _renders(runs) or any(code_sources.language(run.name) or any(_put_out(run)) or any(_built(run)) for run in runs)
+
+
+def _effects(reading: CallReading) -> Iterator[Effect]:
+    return chain(reading.tool_effects, *(reading.command_effects if reading.commands else ()))
+
+
 def _written(reading: CallReading) -> Iterator[str]:
-    effects = chain(reading.tool_effects, *(reading.command_effects if reading.commands else ()))
-    for effect in effects:
+    for effect in _effects(reading):
         if effect.kind in _WRITES and (effect.program is None or AWAY.isdisjoint(effect.program.via)):
             yield _around(effect, reading)
 
@@ -58,10 +73,15 @@ def _written(reading: CallReading) -> Iterator[str]:
 def _by_programs(reading: CallReading) -> Iterator[str]:
     where = reading.command_where
     runs = [run for run in reading.runs if AWAY.isdisjoint(run.via)] if reading.commands else []
-    renders = _ENDING.search("\n".join([word for run in runs for word in run.argv[1:MAX_NAMED]]))
+    renders = _renders(runs)
     for run in runs:
         for word in chain(_put_out(run), _built(run), _figures(run) if renders else ()):
             yield normal(word, where, run.cwd)
+
+
+def _renders(runs: list[ProgramRun]) -> bool:
+    """Whether a document with code in it is named."""
+    return _ENDING.search("\n".join([word for run in runs for word in run.argv[1:MAX_NAMED]])) is not None
 
 
 def _around(effect: Effect, reading: CallReading) -> str:

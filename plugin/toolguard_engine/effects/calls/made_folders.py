@@ -11,13 +11,13 @@ from toolguard_engine.effects.calls import filled_folders
 from toolguard_engine.effects.calls.made_files import is_known
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where, classify, normal
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.programs.wrappers import AWAY
-from toolguard_engine.model.lazy import kept
+from toolguard_engine.model.lazy import kept, kept_with
 
 MAX_FOLDERS = 50
 MAX_DEPTH = 40
@@ -37,12 +37,21 @@ _CHECKS_OUT = frozenset({"clone", "worktree add"})
 @kept
 def folders(reading: CallReading) -> list[str]:
     """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run."""
+    commands = reading.command_readings if reading.commands else ()
+    if not any(map(_may_make, commands)) and not filled_folders.writes(reading):
+        return []
     nested: dict[str, None] = {}
     for path in chain(_by_name(reading), _filled(reading)):
         nested[path] = None
         if len(nested) == MAX_FOLDERS:
             break
     return list(nested)
+
+
+@kept_with
+def _may_make(command: Reading) -> bool:
+    """Whether a program of this command may make a folder, whatever it writes."""
+    return any(run.name in _MAKERS for run in command.runs) or filled_folders.may_fill(command)
 
 
 def _by_name(reading: CallReading) -> Iterator[str]:
@@ -116,8 +125,10 @@ def filled(reading: CallReading) -> list[str]:
     """Paths to which a call moves what it does not name (`mv "$f" box/`), or on which it shows what lies elsewhere. That may
     be a person's only copy, so folders around them are not the agent's any more. `/`: where the target is not named, or
     where there are too many."""
+    if not reading.commands or not any(map(_may_carry, reading.command_readings)):
+        return []
     targets: dict[str, None] = {}
-    for run in reading.runs if reading.commands else ():
+    for run in reading.runs:
         if _puts_unknown(run):
             words = run.argv[1:] if len(run.argv) <= MAX_WORDS else ("/",)
             for piece in chain.from_iterable(map(_PIECES.split, words)):
@@ -127,6 +138,12 @@ def filled(reading: CallReading) -> list[str]:
                 if before.startswith(UNKNOWN):
                     targets[normal(after.partition(UNKNOWN)[0] or "/", reading.command_where, run.cwd)] = None
     return list(targets) if len(targets) <= MAX_TARGETS else ["/"]
+
+
+@kept_with
+def _may_carry(command: Reading) -> bool:
+    """Whether a program of this command mounts or moves something."""
+    return any(run.name in _MOVERS or _puts_unknown(run) for run in command.runs)
 
 
 def _puts_unknown(run: ProgramRun) -> bool:
