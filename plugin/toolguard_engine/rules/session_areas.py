@@ -21,15 +21,7 @@ _RULES = frozenset({
 })  # fmt: skip
 """Rules that say of such a change no more than that it is one."""
 
-_NO_SERVICES = frozenset({
-    "NetworkManager", "X11", "alternatives", "ansible", "apparmor", "apt", "audit", "bash", "ca-certificates",
-    "chromium", "cloud", "containerd", "containers", "crio", "dbus-1", "default", "dnf", "docker", "dpkg", "firefox",
-    "firewalld", "fish", "freeradius", "gdm", "gdm3", "git", "hostapd", "iproute2", "iptables", "java", "kernel",
-    "kubernetes", "ldap", "letsencrypt", "libvirt", "lightdm", "monit", "netplan", "network", "nftables", "npm",
-    "openclaw", "openldap", "opt", "perl", "pip", "pki", "polkit-1", "python3", "rancher", "ruby", "runit", "s6",
-    "sddm", "security", "selinux", "skel", "ssh", "ssl", "sssd", "supervisor", "supervisord", "systemd", "tcb",
-    "toolguard", "ufw", "unattended-upgrades", "vim", "wpa_supplicant", "xdg", "yum", "zsh",
-})  # fmt: skip
+_NO_SERVICES = program_catalogue.words("etc_without_service")
 """Folders of `/etc` that configure the login, access, programs and their sources, what is started, or the network."""
 
 _SETTINGS = lazy_re.compile(

@@ -77,7 +77,7 @@ def _carried(program: ProgramRun) -> tuple[str, ...]:
     return tuple(word for word in program.argv[1:MAX_WORDS] if word not in kept_out)
 
 
-_TAKES_FILES = frozenset(["add", "apply", "build", "cp", "create", "diff", "hash-object", "import"])
+_TAKES_FILES = program_catalogue.words("takes_files")
 _PLACES = frozenset(["folder", "setting"])
 
 
