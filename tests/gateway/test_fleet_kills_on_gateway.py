@@ -17,6 +17,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
 from crash_runs import crash
@@ -31,6 +32,8 @@ from toolguard_cli.rig.temporary_postgres import TemporaryPostgres, programs
 KILLS = int(os.environ.get("TOOLGUARD_TEST_KILLS", "20"))
 LONGEST = 3.0
 """Seconds after which the kill has happened: a turn with a held call takes about as long."""
+FAILURES = (psycopg.Error, OSError)
+"""How a connection ends whose database was killed."""
 VICTIMS = ("engine", "courier", "database", "other engine", "other courier")
 TRACE = "ran.txt"
 Wait = Callable[[Callable[[], bool]], None]
@@ -63,9 +66,9 @@ class Person:
                         self.approved.add(row["nonce"])
                         self._one.approve(row["nonce"])
                     return True
-        except Exception:  # noqa: BLE001 - the database was killed
+        except FAILURES:
             self._one.connection.close()
-            with suppress(Exception):
+            with suppress(*FAILURES):
                 self._one.connection = self._database.connect(self._login)
         return False
 

@@ -80,7 +80,10 @@ def listing(places: Places) -> Result:
         return Result(COMMAND, {"file": str(own.path), "rules": []}, _none(own.path))
     rows = [(p.rule.name, rule_view.adds(p.rule), str(p.at.line), rule_view.describe(p.rule)) for p in placed]
     data = [{**rule_view.public(p.rule), "line": p.at.line} for p in placed]
-    lines = (*tables.table(HEAD, rows), Line("info", f"{_counted(len(placed))} in {printable.plain(str(own.path))}"))
+    lines = (
+        *tables.table(HEAD, rows),
+        Line("info", f"{printable.counted(len(placed), 'rule')} in {printable.plain(str(own.path))}"),
+    )
     return Result(COMMAND, {"file": str(own.path), "rules": data}, lines)
 
 
@@ -140,7 +143,7 @@ def add(
     with gateway_stores.user_errors():
         added = own.add(text, dry_run=dry_run)
     path = printable.plain(str(own.path))
-    lines = [Line("ok", f"{'would add' if dry_run else 'added'} {_counted(len(added))} to {path}")]
+    lines = [Line("ok", f"{'would add' if dry_run else 'added'} {printable.counted(len(added), 'rule')} to {path}")]
     lines += [Line("info", f"{rule.name}: {rule_view.describe(rule)}") for rule in added]
     if dry_run:
         lines += [Line("info", ""), *(Line("info", line) for line in text.splitlines())]
@@ -190,10 +193,6 @@ def _problems(placed: Placed, judged: offline_guard.Judging, path: Path) -> Iter
         if outcome.decision != "allow":
             shown = printable.cut(str(example), 80)
             yield f"{where}: {rule.name} should let {shown!r} pass, but the verdict is {outcome.decision} ({outcome.code})"
-
-
-def _counted(rules: int) -> str:
-    return f"{rules} rule{'' if rules == 1 else 's'}"
 
 
 def _examples(rule: Rule) -> int:

@@ -132,7 +132,7 @@ def kept_here(places: Places) -> SignedPolicy | None:
 def summary(policy: FleetPolicy) -> Iterator[Line]:
     """What it says, in words."""
     team = "teams without a policy of their own" if policy.team == ALL_TEAMS else f"the team {policy.team}"
-    yield Line("info", f"version {policy.version} for {team}, {_counted(len(policy.rules), 'rule')}")
+    yield Line("info", f"version {policy.version} for {team}, {printable.counted(len(policy.rules), 'rule')}")
     for rule in policy.approvers.rules:
         of = " or ".join(rule.teams) or "the team"
         what = f"{', '.join(rule.effect) or 'every call'} with stakes of {rule.stakes} or more"
@@ -161,7 +161,3 @@ def data(policy: FleetPolicy) -> dict[str, Any]:
 def invalid(command: str, error: InvalidRulesError) -> Result:
     """The result for a policy that is not valid: its line and what to do."""
     return rule_view.report(command, error)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

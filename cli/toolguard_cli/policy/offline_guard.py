@@ -63,8 +63,8 @@ class Basis:
 
     def describe(self) -> str:
         settings = f"settings of {self.config}" if self.config else "default settings"
-        own = [_counted(len(self.own_rules), "rule of your own", "rules of your own")] if self.own_rules else []
-        own += [_counted(self.grants, "grant", "grants")] if self.grants else []
+        own = [printable.counted(len(self.own_rules), "rule* of your own")] if self.own_rules else []
+        own += [printable.counted(self.grants, "grant")] if self.grants else []
         policy = f"{_listed(own) or 'nothing'} from {self.policy}" if self.policy else "no policy.toml"
         return printable.plain(f"{settings}; {policy}")
 
@@ -237,10 +237,6 @@ def _host(places: Places, config: Config) -> Host:
 
 def _ids(rules: Iterable[Rule]) -> frozenset[str]:
     return frozenset(rule.id for rule in rules)
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
 
 
 def _listed(texts: list[str]) -> str:

@@ -59,8 +59,8 @@ def lines(report: Timeline) -> Iterator[Line]:
             begins = printable.moment(happened[0].at / 1000)
             yield Line("info", printable.plain(f"  run {run or 'not known'}, {begins}: {_sums(happened)}"))
             yield from _in_run(happened)
-    calls = f"{_counted(report.totals.calls, 'model call')}, {cost_format.cost(report.totals)}"
-    yield Line("info", f"{_counted(len(sessions), 'session')}, {calls}")
+    calls = f"{printable.counted(report.totals.calls, 'model call')}, {cost_format.cost(report.totals)}"
+    yield Line("info", f"{printable.counted(len(sessions), 'session')}, {calls}")
     if report.is_cut:
         begins = printable.moment(report.since / 1000)
         yield Line(
@@ -106,35 +106,25 @@ def _sums(events: list[TimelineEvent]) -> str:
     kinds = Counter(_NOUNS.get(event.decision.kind, event.decision.kind) for event in events if event.decision)
     cost = sum(call.cost_usd or 0.0 for call in calls)
     counts = [("model call", len(calls)), *((noun, kinds[noun]) for noun in dict.fromkeys([*_NOUNS.values(), *kinds]))]
-    texts = [_counted(number, noun) for noun, number in counts if number]
+    texts = [printable.counted(number, noun) for noun, number in counts if number]
     return ", ".join([*texts, *([cost_format.usd(cost)] if cost else [])])
 
 
 _NOUNS = {
-    "allow": "tool call allowed",
+    "allow": "tool call* allowed",
     "hold": "held call",
-    "hold-again": "call held again",
-    "approve": "call approved",
-    "consume": "call that ran as approved",
-    "deny": "call denied",
-    "expire": "call expired",
+    "hold-again": "call* held again",
+    "approve": "call* approved",
+    "consume": "call* that ran as approved",
+    "deny": "call* denied",
+    "expire": "call* expired",
     "block": "blocked call",
     "malformed": "correction",
     "loop": "correction",
-    "stop": "end of a run",
+    "stop": "end* of a run",
     "note": "note",
 }
 """What is counted, in this order."""
-
-
-def _counted(number: int, noun: str) -> str:
-    if number == 1:
-        return f"1 {noun}"
-    first, of_call, rest = f" {noun}".partition(" call")
-    if not of_call:
-        first, space, rest = noun.partition(" ")
-        return f"{number:,} {first}s{space}{rest}"
-    return f"{number:,}{first}{of_call}s{rest}"
 
 
 def _day(event: TimelineEvent) -> str:

@@ -14,9 +14,9 @@ from msgspec import Struct
 from toolguard_engine import lazy_re
 from toolguard_engine.approvals import held_text, replies
 from toolguard_engine.approvals.held_text import UNWRAPPED
-from toolguard_engine.approvals.held_view import HeldView, counted
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall
-from toolguard_engine.wording.printable import cut, plain
+from toolguard_engine.wording.printable import counted, cut, plain
 
 MAX_TEXT = 3_500
 """Characters of a message, and some more for how to answer it. OpenClaw cuts longer ones into several."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
-from toolguard_engine.approvals.held_view import UNREAD, CodeBlock, CodeRow, Danger, HeldView, counted
+from toolguard_engine.approvals.held_view import UNREAD, CodeBlock, CodeRow, Danger, HeldView
+from toolguard_engine.wording.printable import counted
 
 WIDTH, HEIGHT = 80, 25
 UNWRAPPED = 100_000

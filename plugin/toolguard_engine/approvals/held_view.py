@@ -19,7 +19,7 @@ from toolguard_engine.approvals import call_source, effect_words
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect, HeldRule
 from toolguard_engine.wording.folded_text import MAX_PARTS, NARROW, folded, places
-from toolguard_engine.wording.printable import plain
+from toolguard_engine.wording.printable import counted, plain
 
 MAX_ROWS = 8
 """Lines of code that are shown, if no more of them are dangerous."""
@@ -125,10 +125,6 @@ def view(entry: HeldCall, facts: Facts | None = None) -> HeldView:
         read,
         enough,
     )
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def dangers_of(entry: HeldCall) -> list[Spellings]:

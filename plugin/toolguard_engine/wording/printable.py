@@ -29,6 +29,12 @@ def plain(text: str) -> str:
     return visible(text)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 call`, `3 calls`. A star in `noun` is where the `s` of the plural belongs, if not at its end: `end* of a run`."""
+    before, _, behind = noun.partition("*")
+    return f"{number:,} {before}{'' if number == 1 else 's'}{behind}"
+
+
 def cut(text: str, width: int) -> str:
     """`text`, printable and at most `width` characters; ends in three dots if shortened."""
     clean = plain(text)
