@@ -1,5 +1,5 @@
-"""What goes live: a program with an account, or one that is not known, has a word that deploys or publishes, or an option
-that names what everybody uses (`--prod`).
+"""What goes live: a program with an account, or one that is not known, has a word that deploys or publishes. An option that
+names what everybody uses (`--prod`) says it of one with an account; others build, check or install for it.
 
 Programs that run what a project names (`make deploy`) are judged by what that is. The kind is `expose` with the flag
 `deploys`; the target names the word.
@@ -45,11 +45,12 @@ def effects(program: ProgramRun) -> list[Effect]:
     words = [word[:_MAX_WORD].lower() for word in argv]
     if not (HELP | REHEARSAL).isdisjoint(words) or any(map(_ASIDE.fullmatch, words)):
         return []
-    named = _named([word.text.lower() for word in option_parser.plain(program.argv[:_MAX_WORDS]).operands], words)
+    operands = [word.text.lower() for word in option_parser.plain(program.argv[:_MAX_WORDS]).operands]
+    named = _named(operands, words, has_account=program.name in _ACCOUNTS)
     return [Effect("expose", f"{program.name} {named}"[:_MAX_WORD], "remote", _DEPLOYS, program)] if named else []
 
 
-def _named(operands: list[str], words: list[str]) -> str:
+def _named(operands: list[str], words: list[str], *, has_account: bool) -> str:
     """The word or option that says so; empty if none does."""
     verbs = operands[:_VERBS_AT]
     for verb, following in zip(verbs, [*operands[1:], ""], strict=False):
@@ -61,4 +62,4 @@ def _named(operands: list[str], words: list[str]) -> str:
             return verb
     if any(map(_PUSHES.fullmatch, verbs[:1])) and (channel := next(filter(_CHANNEL.fullmatch, words), "")):
         return f"{verbs[0]} {channel}"
-    return next(filter(_LIVE.fullmatch, words), "")
+    return next(filter(_LIVE.fullmatch, words), "") if has_account else ""
