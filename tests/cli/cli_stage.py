@@ -139,7 +139,8 @@ def answering(folder: Path, answer: object) -> list[str]:
 
 def picture(root: Path, *, times: bool = True) -> dict[str, tuple[object, ...]]:
     """Everything below a folder: kind and mode, the time of the last change, content or target. The time of a folder says
-    only that something was in it for a moment."""
+    only that something was in it for a moment, and that of a lock only that somebody held it: some releases of `filelock`
+    empty a file that they have locked."""
     found: dict[str, tuple[object, ...]] = {}
     for path in [root, *sorted(root.rglob("*"))]:
         info = path.lstat()
@@ -148,7 +149,8 @@ def picture(root: Path, *, times: bool = True) -> dict[str, tuple[object, ...]]:
             content = str(path.readlink())
         elif stat.S_ISREG(info.st_mode):
             content = path.read_bytes() if info.st_size < LARGE else info.st_size
-        time = info.st_mtime_ns if times and not stat.S_ISDIR(info.st_mode) else 0
+        is_passing = stat.S_ISDIR(info.st_mode) or path.suffix == ".lock"
+        time = info.st_mtime_ns if times and not is_passing else 0
         found[str(path.relative_to(root))] = (info.st_mode, time, content)
     return found
 
