@@ -144,7 +144,7 @@ def test_an_approval_elsewhere_wakes_the_agent_and_the_call_runs_once(
     code, _, errors = engine.talk.end()
     assert (code, errors) == (0, "")
     events = [(event["event"], event["nonce"] == nonce) for event in stores.audit_log(state).events()]
-    assert [kind for kind, is_it in events if is_it and kind != "hold-again"] == ["hold", "approve", "consume"]
+    assert [kind for kind, is_it in events if is_it and kind != "hold-again"] == ["hold", "approve", "grant", "consume"]
 
 
 @pytest.mark.thorough

@@ -15,6 +15,8 @@ from functools import partial
 from msgspec import Struct
 
 from toolguard_engine.config import conflicts
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.layers.seen_tools import is_own
 from toolguard_engine.server import warm_up
 from toolguard_engine.server.engine_context import Context, Intervals
 from toolguard_engine.server.fair_turns import QUIET, FairTurns
@@ -252,6 +254,8 @@ class Engine:
 
     def _decide(self, message: messages.Incoming) -> messages.Wire | None:
         self._decided = message
+        if isinstance(message, messages.Judge) and not is_own(tool_name(message.tool)):
+            self._do(self.parts.tools.look_now)
         try:
             answer = self.session.answer(message)
         except Exception as error:  # noqa: BLE001 - a bug must become an answer, or the call would hang

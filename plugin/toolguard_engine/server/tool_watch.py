@@ -35,8 +35,13 @@ class ToolWatch:
         self._timer.expire()
         self.look()
 
+    def look_now(self) -> None:
+        """Lets what was said a moment ago count for the call that comes, of a tool that answers may be about."""
+        self._timer.expire()
+        self.look()
+
     def look(self) -> None:
-        """Takes over what people have said. Before the answers, as it counts for the next call; two `stat` in a second."""
+        """Takes over what people have said: two `stat` in a second."""
         if self._store is None or not self._timer.due():
             return
         self._timer.restart()
