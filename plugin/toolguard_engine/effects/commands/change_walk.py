@@ -13,7 +13,7 @@ from toolguard_engine.effects.commands.walk_state import OUTPUT
 from toolguard_engine.effects.commands.walk_steps import CHARACTERS
 from toolguard_engine.effects.commands.written_files import MAX_SKIPPED, MAX_TOTAL, last_part, located, path_below
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.command import STDIN, UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
@@ -34,9 +34,6 @@ PATCHERS = frozenset({"git", "patch"})
 UNPACKERS = manual_catalogue.doing("unpacks")
 EDITORS = frozenset({"sed", "gsed"})
 """Change a file in its place."""
-
-STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
-"""Names of the standard input."""
 
 _LISTERS = frozenset({"ls", "du", "stat", "wc", "realpath", "readlink", "basename", "dirname"})
 """Programs that print names and figures of the files that they are named, not what is in them."""

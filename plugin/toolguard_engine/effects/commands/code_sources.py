@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.command import STDIN, ProgramRun, StdinSource
 from toolguard_engine.effects.languages import language_catalogue, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.languages.python import python_code
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
-from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.syntax import windows_shells
 from toolguard_engine.model.lazy import kept
 
@@ -58,7 +58,7 @@ def source(program: ProgramRun) -> tuple[str, str] | None:
     if language == "applescript" and "JavaScript" in program.argv[1:4]:
         language = "javascript"
     reader = _reader(program, language)
-    texts = reader(program) if reader else given(program)
+    texts = [*(reader(program) if reader else given(program)), *(feed.text for feed in fed_scripts(program) if feed.text)]
     most = MAX_FILE_CODE if program.origin is not None or language in READERS else MAX_CODE
     if texts:
         return language, "\n".join(texts)[:most]
@@ -72,7 +72,7 @@ def source(program: ProgramRun) -> tuple[str, str] | None:
 def may_run_script(program: ProgramRun) -> bool:
     """Whether a script may run although there is code in the words: an unknown option may be why it looks like code."""
     if _reader(program, language(program.name)) is not None:
-        return False
+        return bool(fed_scripts(program))  # beside which a file may be named
     return any(words.operands and not any(_code(words)) for words in readings(program))
 
 
@@ -112,6 +112,27 @@ def _code(words: CommandWords) -> Iterator[str]:
     for option in words.given:
         if option.valued and option.entry.role == "script" and not 0 < end < option.word:
             yield option.value.text
+
+
+def script_words(words: CommandWords) -> Iterator[ParsedWord]:
+    """The words that name what an interpreter runs: a script, or code that is loaded before it."""
+    yield from words.named("script-from", "loads")
+    if not words.roles and words.operands and not _has_code(words):
+        yield words.operands[0]
+
+
+def fed_scripts(program: ProgramRun) -> list[StdinSource]:
+    """What scripts hold that are no files: the input under a name of it, the output of a substitution (`ruby <(cat x)`)."""
+    if program.stdin is None and not program.given and not program.redirects:
+        return []
+    named = (word for words in readings(program) for word in script_words(words) if word.text != "-")
+    feeds = {word.at: feed for word in named if (feed := program.content(word)) is not None}
+    return list(feeds.values())
+
+
+def names_input(program: ProgramRun) -> bool:
+    """Whether a script is the input, under any name of it."""
+    return any(word.text in STDIN for words in readings(program) for word in script_words(words))
 
 
 def _script_at(words: CommandWords) -> int:
@@ -203,7 +224,7 @@ def is_script(program: ProgramRun) -> bool:
     known = readings(program)
     first, *more = known if any(name[:2] != "--" for name in known[0].unknown) else known[:1]
     named = bool(first.texts) and all(map(_names_code, more))  # unknown letters often take a value, unknown words seldom
-    return (named or all(map(_has_code, known))) and "-" not in program.argv[1:]
+    return (named or all(map(_has_code, known))) and "-" not in program.argv[1:] and not names_input(program)
 
 
 def _names_code(words: CommandWords) -> bool:

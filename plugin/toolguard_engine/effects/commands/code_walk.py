@@ -128,6 +128,9 @@ class CodeWalk(ChangeWalk):
             self.will_run(word, program)
             for file in self._scripts_at(word, program, state):
                 self.run_code(file, program, state)
+        for feed in code_sources.fed_scripts(program):
+            for file in self.passed_on(feed, program):
+                self.run_code(file, program, state)
         if not code_sources.is_script(program):
             self.will_run_input(program)
             for file in self.fed_files(program):

@@ -24,12 +24,13 @@ from toolguard_engine.effects.commands.code_sources import (
     is_left_unread,
     is_script,
     language,
+    names_input,
     plain_name,
     readings,
     source,
 )
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.command import DESCRIPTORS, UNKNOWN, Effect, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.languages import code_deeds
 from toolguard_engine.effects.languages.code_deeds import CodeReading
@@ -97,8 +98,9 @@ def _from_substitution(program: ProgramRun) -> Iterator[Effect]:
     for at, feed in program.given:
         if paths and paths[0] < at:
             return
-        if 0 < at < len(program.argv) and (UNKNOWN in program.argv[at] or feed.text is not None):
-            alone = program.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or "/dev/fd" in program.argv[at]
+        is_opened = 0 < at < len(program.argv) and program.argv[at].startswith(DESCRIPTORS)
+        if 0 < at < len(program.argv) and (UNKNOWN in program.argv[at] or feed.text is not None or is_opened):
+            alone = program.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or is_opened
             if alone or words.unknown or any(option.word == at - 1 for option in words.given):
                 yield from hidden_text(program, feed, piped=False)
 
@@ -169,9 +171,10 @@ def _interpreter(program: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _from_substitution(program)
     yield from _serves(program, where)
     found = source(program)
+    is_its_input = found is None and language(program.name) != "awk" and not is_script(program)
+    if is_its_input or names_input(program):
+        yield from hidden_text(program, program.stdin, piped=True)
     if found is None:
-        if not is_script(program) and language(program.name) != "awk":
-            yield from hidden_text(program, program.stdin, piped=True)
         return
     named, code = found
     if not code.strip(UNKNOWN + " \n") and UNKNOWN in code and not program.given:

@@ -97,6 +97,16 @@ class ProgramWalk(CodeWalk):
             return self._again(program, state)
         return self.run(program, state)
 
+    def _with_descriptors(self, program: ProgramRun) -> ProgramRun:
+        """The same program, whose words that name what is opened at a descriptor are given that: `sh /dev/fd/3`, `make
+        --file=/dev/fd/3`."""
+        feeds = {
+            at: feed
+            for at, word in enumerate(program.argv)
+            if "/fd/" in word and (feed := self.opened.get(word.rpartition("/")[2])) is not None
+        }
+        return replace(program, given=(*program.given, *feeds.items())) if feeds else program
+
     def _printed_into(self, program: ProgramRun, state: ShellState) -> None:
         """`printf -v x`: sets a variable to what it would print."""
         at = program.argv.index("-v")
@@ -115,6 +125,8 @@ class ProgramWalk(CodeWalk):
 
     def run(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
+        if self.opened:
+            program = self._with_descriptors(program)
         self.pay(program, state)
         if state.functions and program.name in state.functions and program.name not in state.calling:
             return self._call(program, state)

@@ -10,11 +10,10 @@ from posixpath import join
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import code_sources
-from toolguard_engine.effects.commands.change_walk import STDIN
 from toolguard_engine.effects.commands.runner_table import SETTINGS, Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.commands.walk_state import is_away
-from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
+from toolguard_engine.effects.facts.command import STDIN, FilePlace, ProgramRun
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.model.file_search import IN_ANY_FOLDER

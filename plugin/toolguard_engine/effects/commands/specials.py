@@ -17,15 +17,14 @@ from toolguard_engine.effects.commands import (
     shell_builtins,
     watchers,
 )
-from toolguard_engine.effects.commands.change_walk import STDIN
 from toolguard_engine.effects.commands.file_lines import fixed_lines, run_lines
 from toolguard_engine.effects.commands.program_walk import ASSIGNMENT
 from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.commands.walk_state import EVERY
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.command import STDIN, UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.manuals import manual_catalogue
-from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.effects.syntax import sed_scripts, tool_scripts
 from toolguard_engine.effects.syntax.outputs import NOTHING, known_text, together
@@ -111,9 +110,7 @@ def _script(walk: Walk, program: ProgramRun, at: int) -> str | None:
         return walk.fed(program)
     walk.will_run(program.argv[at], program)
     walk.will_run_made(program)
-    if program.argv[at].startswith(("/dev/fd/", "/proc/self/fd/")):
-        return known_text(walk.opened.get(program.argv[at].rpartition("/")[2]))
-    fed = next((feed for position, feed in program.given if position == at), None) if program.argv[at] == UNKNOWN else None
+    fed = program.content(ParsedWord(program.argv[at], at))
     text = known_text(fed)
     if text is None and (fed is None or walk.running is None):  # else `_script_files` runs both
         return walk.written.run_text(program.argv[at], program.cwd)
@@ -303,8 +300,9 @@ def _make(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | N
         if found := ASSIGNMENT.fullmatch(word):
             walk.variable_set(found[1], found[3], program, state)
     words = program.words
-    is_fed = any(value.text in STDIN for value in words.values("--makefile"))
-    for text in filter(None, (*(value.text for value in words.values("--eval")), walk.fed(program) if is_fed else "")):
+    named = list(words.values("--makefile"))
+    fed = [walk.fed(program) if value.text in STDIN else known_text(program.content(value)) for value in named]
+    for text in filter(None, (*(value.text for value in words.values("--eval")), *fed)):
         rules = makefile(text)
         lines = [*rules.always, *(line for lines in rules.runs.values() for line in lines)]
         inner = state.fork()

@@ -14,13 +14,19 @@ import msgspec
 from msgspec import structs
 
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
-from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.model.lazy import LazyValue
 
 UNKNOWN = "\0"
 
 CARRIED = "(unknown)"
 """Stands in `ProgramRun.via` before the name of a program that is not known, around what it was given to run."""
+
+STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+"""Names of the standard input."""
+
+DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
+"""How the names of what is opened already begin."""
 
 Flaw = Literal["broken", "deep", "long", "intricate"]
 """Why a command was not read completely: its syntax, its nesting, its size, the work that it would take."""
@@ -123,6 +129,13 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
     def fed_at(self, at: int) -> StdinSource | None:
         """The output of a substitution in the word at this position."""
         return next((feed for position, feed in self.given if position == at), None)
+
+    def content(self, word: ParsedWord) -> StdinSource | None:
+        """What is read under the name that this word is, if it means no file: the standard input, a process substitution
+        or what the command has opened."""
+        if word.text in STDIN:
+            return StdinSource(text) if (text := self.stdin_text) else self.stdin
+        return self.fed_at(word.at) if word.text == UNKNOWN or word.text.startswith(DESCRIPTORS) else None
 
     @property
     def likeness(self) -> tuple[object, ...]:

@@ -29,7 +29,10 @@ def _effects(text: str, program: ProgramRun) -> Iterator[Effect]:
 
 
 def _stdin_text(program: ProgramRun) -> str:
-    return program.stdin_text or ((program.stdin.was or "") if program.stdin is not None else "")
+    """What a client reads that is no file: its input, or what a process substitution prints."""
+    fed = program.stdin_text or ((program.stdin.was or "") if program.stdin is not None else "")
+    shown = (feed.text for at, feed in program.given if program.argv[at].endswith(UNKNOWN) and feed.text)
+    return "\n".join(filter(None, (fed, *shown)))
 
 
 # --- clients of SQL -------------------------------------------------------------------------------------------------------
