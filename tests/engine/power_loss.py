@@ -7,6 +7,7 @@ combination is a state. They are collected at every sync, before and after it, a
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -16,6 +17,7 @@ import pytest
 
 from toolguard_engine.stores import system_calls
 
+SECTOR = 512
 State = tuple[tuple[str, bytes], ...]
 """The names in the folder, with what is in them."""
 
@@ -85,3 +87,19 @@ class FailingDisk:
 
     def _present_names(self) -> dict[str, int]:
         return {path.name: path.stat().st_ino for path in self._files()}
+
+
+def left_of_log(database: Path, synced: int, folder: Path) -> Iterator[tuple[int, Path]]:
+    """What may be left of the log of an SQLite database that was synced up to here: any number of sectors more, and all
+    but one of them. With the number of bytes from its beginning that are whole, each laid out in a folder of its own."""
+    log = database.with_name(f"{database.name}-wal")
+    content = log.read_bytes()
+    sectors = range(synced - synced % SECTOR + SECTOR, len(content), SECTOR)
+    cut = [(end, content[:end]) for end in (synced, *sectors)]
+    torn = [(at, content[:at] + bytes(SECTOR) + content[at + SECTOR :]) for at in sectors]
+    for number, (whole, left) in enumerate([*cut, *torn, (len(content), content)]):
+        place = folder / str(number) / database.parent.name
+        place.mkdir(parents=True)
+        shutil.copy2(database, place / database.name)
+        (place / log.name).write_bytes(left)
+        yield whole, place

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from power_loss import FailingDisk
+from power_loss import FailingDisk, left_of_log
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.audit_log import AuditEvent, when
 from toolguard_engine.stores.files import audit_log_file, signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
+from toolguard_engine.stores.notifications import Notification, ReadUpTo
+from toolguard_engine.stores.sqlite.notification_outbox import NotificationOutbox
 from toolguard_engine.stores.sqlite.standings import FileStandings
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads synced files through /proc")
@@ -95,3 +97,50 @@ def test_what_was_spent_before_an_answer_is_not_given_back(tmp_path: Path, monke
         store.checkpoint(lambda each: Standing(*each.key, epoch=each.epoch + 1))
         with closing(FileStandings(tmp_path / "left")) as after:
             assert {each.epoch for each in after.look()} == {1}
+
+
+def test_whatever_is_left_of_the_log_of_budgets_no_budget_grows(tmp_path: Path) -> None:
+    store = FileStandings(tmp_path / "state")
+    with closing(store):
+        spent = Standing("main", "s", touched=5.0)
+        synced: list[tuple[int, float]] = []
+        for number in range(1, 13):
+            spent.spent = float(number)
+            store.save({spent.key: spent}, durable=number % 4 == 0)
+            if number % 4 == 0:
+                synced.append((_log(store.path).stat().st_size, spent.spent))
+        places = list(left_of_log(store.path, synced[0][0], tmp_path / "left"))
+    assert len(places) > 40
+    for size, place in places:
+        kept = max(amount for length, amount in synced if length <= size)
+        with closing(FileStandings(place.parent)) as after:
+            assert [kept <= standing.spent <= 12 for standing in after.load(patient=True)] == [True], size
+            assert after.trouble == ""
+
+
+def test_whatever_is_left_of_the_log_of_notifications_none_is_lost_or_made_twice(tmp_path: Path) -> None:
+    with closing(NotificationOutbox(tmp_path / "state")) as store:
+        store.take([], ReadUpTo(0, "first"))
+        begun = _log(store.path).stat().st_size
+        for number in range(1, 9):
+            name = f"e{number}"
+            store.take([_notification(name)], ReadUpTo(number, "first"))
+        places = list(left_of_log(store.path, begun, tmp_path / "left"))
+    seen = set()
+    for size, place in places:
+        with closing(NotificationOutbox(place.parent)) as after:
+            position = after.position()
+            assert position is not None
+            assert [after.state_of(f"e{number}", "phone") is not None for number in range(1, 9)] == [
+                number <= position.seq for number in range(1, 9)
+            ], size
+            seen.add(position.seq)
+    assert seen == set(range(9))
+
+
+def _notification(name: str) -> Notification:
+    return Notification(id=name, target="phone", event="held", title="", text="", data={}, created=1.0, due=1.0, until=9.0)
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")

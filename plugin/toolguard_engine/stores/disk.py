@@ -1,7 +1,8 @@
 """All that the stores ask of a disk. Tests put a disk in memory in the place of these functions, one that loses power.
 
-Only `atomic`, `locked` and the stores in files call them. SQLite reaches its files by itself, and what other programs
-wrote is read without them. Each raises `OSError`, for a path with NUL in it `ValueError`.
+Only `atomic`, `locked` and the stores in files call them. SQLite reaches its files by itself, `undo` the files of the
+person through open folders, and what other programs wrote is read without them. Each raises `OSError`, for a path with NUL
+in it `ValueError`.
 """
 
 from __future__ import annotations
