@@ -320,7 +320,7 @@ def test_an_answer_counts_for_the_next_call(desk: Desk) -> None:
     put(desk.state, ToolAnswer("refuse", tool=ACTS))
     assert desk.code() == "tool.refused"
     stores.tool_answers(desk.state).remove(lambda each: each.answer == "refuse", lambda _: None)
-    assert desk.code() == "allow"
+    assert desk.code() == "approval.pending"
 
 
 def test_it_can_be_switched_off(start: Callable[[], Talk], state: Path) -> None:
