@@ -17,7 +17,7 @@ from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.programs.wrappers import AWAY
-from toolguard_engine.model.lazy import kept, kept_with
+from toolguard_engine.model.lazy import kept_with
 
 MAX_FOLDERS = 50
 MAX_DEPTH = 40
@@ -34,11 +34,27 @@ _MAKERS = program_catalogue.programs("empty_folder_maker")
 _CHECKS_OUT = frozenset({"clone", "worktree add"})
 
 
-@kept
 def folders(reading: CallReading) -> list[str]:
-    """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run."""
-    commands = reading.command_readings if reading.commands else ()
-    if not any(map(_may_make, commands)) and not filled_folders.writes(reading):
+    """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run. A command that comes
+    again makes the same ones, and finding that out costs as much again."""
+    commands, work = reading.command_readings, reading.work
+    asked = commands, reading.command_where, reading.command_effects, reading.tool_effects
+    known: tuple[object, list[str], float] | None = commands[0].__dict__.get(_KEPT)
+    if known is not None and known[0] == asked:
+        work.spend_at_once(known[2])
+        return known[1]
+    before = work.spent
+    made = _folders(reading)
+    if work.left >= 0:
+        commands[0].__dict__[_KEPT] = asked, made, work.spent - before
+    return made
+
+
+_KEPT = f"{__name__}.folders"
+
+
+def _folders(reading: CallReading) -> list[str]:
+    if not any(map(_may_make, reading.command_readings)) and not filled_folders.writes(reading):
         return []
     nested: dict[str, None] = {}
     for path in chain(_by_name(reading), _filled(reading)):
