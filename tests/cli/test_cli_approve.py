@@ -19,9 +19,12 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import woken_agents
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.nonces import FileNonces
+from toolguard_engine.stores.undo.undo_entry import UndoCause
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
 from toolguard_engine.wording import printable
 
 ACCOUNT = pwd.getpwuid(os.getuid()).pw_name
@@ -441,3 +444,19 @@ def test_the_reason_in_both_spellings(places: Places, command: list[str], spelli
     held = hold(places)
     done = toolguard(*command, held.nonce, spelling, "release day", "--state-dir", places.state_dir, "--json", typed="y\n")
     assert json.loads(done.stdout)["data"]["why"] == "release day"
+
+
+def test_a_call_that_ran_can_be_undone_by_its_nonce(places: Places) -> None:
+    """Who approves it again learns that; what `toolguard undo` restores is what was kept of this call."""
+    notes = places.state_dir.parent / "notes.txt"
+    notes.write_text("old")
+    held = hold(places)
+    FileNonces(places.state_dir).settle(held.nonce, "used", Decision("ana", "cli"), time.time())
+    cause = UndoCause(1.0, shown=held.shown, nonce=held.nonce)
+    UndoFolder(places.state_dir).save(cause, lambda saving: saving.present(str(notes)), lambda _: False)
+    notes.write_text("new")
+    with pytest.raises(UserError) as refused:
+        yes(places, held.nonce)
+    assert refused.value.fix.startswith(f"toolguard undo {held.nonce} undoes it")
+    done = toolguard("undo", held.nonce, "--dry-run", "--json", "--state-dir", str(places.state_dir))
+    assert [step["path"] for step in envelope(done)["data"]["steps"]] == [str(notes)]

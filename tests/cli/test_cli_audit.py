@@ -24,6 +24,9 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.stores import held_call_lines
 from toolguard_engine.stores.files.audit_log_file import AuditEvent, AuditLog, when
+from toolguard_engine.stores.undo import undo_notes
+from toolguard_engine.stores.undo.undo_entry import UndoCause
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
 
 ALL = Filter()
 
@@ -255,3 +258,20 @@ def test_columns_stay_columns_in_a_narrow_terminal(places: Places, monkeypatch: 
     together = " ".join(" ".join(lines).split())
     for words in ("rule.filesystem.delete-recursive", "exec", "main", "ann (cli)", "rm -rf ~/photos", "kill-switch"):
         assert words.replace(" ", "") in together.replace(" ", ""), "nothing is left out"
+
+
+def test_a_call_that_can_be_undone_says_how_while_it_can(places: Places) -> None:
+    notes = places.state_dir.parent / "notes.txt"
+    notes.write_text("old")
+    folder = UndoFolder(places.state_dir)
+    entry = folder.save(UndoCause(1.0), lambda saving: saving.present(str(notes)), lambda _: False)
+    for name, why in ((entry.id, ""), (entry.id, "other.txt is too large"), ("", "saving it took too long")):
+        code, reason = undo_notes.recorded(name, why)
+        write(places, {"event": "kept" if not why else "note", "code": code, "reason": reason, "shown": "rm notes.txt"})
+    offer = f"can be undone: toolguard undo {entry.id}"
+    kept, partly, skipped = texts(audit.show(places, ALL, 50))[1:]
+    assert kept.endswith(f"{offer}: rm notes.txt")
+    assert f"only a part of it {offer} (other.txt is too large)" in partly
+    assert "cannot be undone (saving it took too long)" in skipped
+    folder.remove(entry.id)
+    assert not any(offer in line for line in texts(audit.show(places, ALL, 50)))

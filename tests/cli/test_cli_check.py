@@ -23,6 +23,7 @@ from toolguard_cli.policy import check_stream, offline_guard
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import unquoted_command
+from toolguard_engine.approvals import held_view
 from toolguard_engine.layers import harm_in_room
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules import packs
@@ -68,6 +69,7 @@ class TestForAPerson:
         assert texts(result) == [
             "it would wait for your approval (clarity 6 x stakes 8 = 48; calls are held at 36)",
             "It publishes the site. (deploy site)",
+            "it        publishes the site: deploy site",
             "because   demo.deploy (clarity +2, stakes +3): It publishes the site.",
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
             "once it is held, toolguard approve lets it run once",
@@ -657,6 +659,17 @@ def test_exit_codes(places: Places, words: list[str], code: int) -> None:
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert picture(places.state_dir) == before
+
+
+@pytest.mark.parametrize("command", ["rm -rf ~/a ~/b && dropdb shop", "git push --force origin main", "cat ~/.ssh/id_rsa"])
+def test_a_call_is_told_as_where_it_waits(places: Places, command: str) -> None:
+    call = Call("exec", {"command": command})
+    entry = offline_guard.load(places).as_held(call)
+    assert entry is not None
+    told = texts(check.run(places, call))
+    for danger in held_view.view(entry).dangers:
+        assert any(text.endswith(f"  {danger.text}") for text in told), danger
+    assert not any("forced" in text or "recursive)" in text for text in told)
 
 
 def test_an_agent_may_ask(places: Places) -> None:

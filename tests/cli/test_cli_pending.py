@@ -72,7 +72,19 @@ def test_each_of_several_calls_is_listed_with_its_effects_and_dangers(places: Pl
     lines = texts(pending.run(places, everything=False))
     for name, entry in held.items():
         at = lines.index(f"{entry.nonce}  1 effect: make release")
-        assert lines[at + 1].strip() == f"deletes ~/{name}"
+        assert [line.strip() for line in lines[at + 1 : at + 3]] == [
+            f"held: It deletes {name}. (hold.always)",
+            f"deletes ~/{name}",
+        ]
+
+
+def test_each_of_several_calls_says_why_it_waits_again(places: Places) -> None:
+    again = hold(places, changes=("it would also delete ~/b",))
+    hold(places)
+    text = " ".join(" ".join(texts(pending.run(places, everything=False))).split())
+    assert "new: it would also delete ~/b" in text
+    assert f"held: {again.reason}" in text
+    assert "held: alwaysBlock names exec" in text
 
 
 def test_the_effects_of_many_calls_are_bounded(places: Places) -> None:

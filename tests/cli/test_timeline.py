@@ -20,6 +20,9 @@ from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.queries import TimelineFilter, timelines
 from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
 from toolguard_engine.stores.transactions import transaction
+from toolguard_engine.stores.undo import undo_notes
+from toolguard_engine.stores.undo.undo_entry import UndoCause
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
 from toolguard_engine.wording import printable
 
 NOW = 1_750_000_000_000
@@ -291,3 +294,29 @@ def test_a_run_is_found_behind_pages_without_it(path: Path, monkeypatch: pytest.
                 break
             before = page.next
     assert [NOW - event.at for event in events] == [89_000, 90_000]
+
+
+def known_gateway(path: Path, state_dir: Path) -> None:
+    with closing(connect(path)) as connection, transaction(connection):
+        connection.execute(
+            "INSERT INTO toolguard_gateways (id, state_dir, config_path, nonces, host, version, mode, pid, seen)"
+            " VALUES ('home', ?, '', '', '', '', '', 0, 0)",
+            (str(state_dir),),
+        )
+
+
+def test_what_can_be_undone_says_with_which_command(places: Places, path: Path) -> None:
+    """A surface that says it must not go on saying it when what was kept is gone."""
+    notes = places.state_dir.parent / "notes.txt"
+    notes.write_text("old")
+    folder = UndoFolder(places.state_dir)
+    entry = folder.save(UndoCause(1.0), lambda saving: saving.present(str(notes)), lambda _: False)
+    code, reason = undo_notes.recorded(entry.id, "")
+    put(path, decided("main", 9_000, "kept", code=code, reason=reason, shown="rm notes.txt", event="k"))
+    known_gateway(path, places.state_dir)
+    [line] = [line for line in told(places) if "rm notes.txt" in line]
+    assert line.endswith(f"can be undone: toolguard undo {entry.id}")
+    folder.remove(entry.id)
+    [line] = [line for line in told(places) if "rm notes.txt" in line]
+    assert "can be undone" not in line
+    assert timeline.run(places, since="8h", as_json=True).data["events"][0]["decision"]["reason"] in line

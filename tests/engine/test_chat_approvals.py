@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from chat_confirmation import code_in
-from toolguard_engine.approvals import confirmation_codes
+from toolguard_engine.approvals import confirmation_codes, replies
 from toolguard_engine.approvals.confirmation_codes import (
     LASTS,
     LETTERS,
@@ -18,6 +19,7 @@ from toolguard_engine.approvals.confirmation_codes import (
     ConfirmationCodes,
     Showing,
 )
+from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.config.settings import parse
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -25,6 +27,9 @@ from toolguard_engine.rules import packs
 from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.server.held_call_decisions import MAX_DESCRIPTION, Approvals, prompt_for
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.undo import undo_notes
+from toolguard_engine.stores.undo.undo_entry import UndoCause
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
 from toolguard_engine.wire import messages
 
 NOW = 1_000_000.0
@@ -43,6 +48,8 @@ class Chat:
         self.store = stores.held_calls(state, None, gateway="gw")
         given = ChatGrants(grants, stores.audit_log(state), clock)
         self.approvals = Approvals(self.store, grants, clock, chat_grants=given)
+        self.approvals.chat.undo = partial(undo_notes.offer, state)
+        self.undo = UndoFolder(state)
         self.grants = grants
         self.guard = Guard(CONFIG, {}, Host("/home/u", "/home/u/.openclaw"), packs.load())
 
@@ -395,3 +402,17 @@ def test_a_list_of_many_long_calls_is_bounded(chat: Chat) -> None:
     listed = chat.pending()
     assert len(listed) < 11_000
     assert all(nonce in listed for nonce in nonces[:20])
+
+
+def test_a_call_that_ran_is_said_to_be_undoable_while_it_is(chat: Chat, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("old")
+    nonce = chat.held("rm -rf ~/Documents")
+    chat.store.settle(nonce, "used", Decision(ME, "chat", ""), chat.now)
+    assert "undo" not in chat.pending() + chat.says(nonce).text
+    chat.undo.save(UndoCause(1.0, nonce=nonce), lambda saving: saving.present(str(tmp_path / "notes.txt")), lambda _: False)
+    offer = f"toolguard undo {nonce} undoes it"
+    assert (offer in chat.pending(), offer in chat.says(nonce).text) == (True, True)
+    chat.now += replies.HOUR + 1
+    assert offer not in chat.pending()
+    chat.undo.remove(nonce)
+    assert "undo" not in chat.says(nonce).text

@@ -24,7 +24,7 @@ from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
 from toolguard_engine.server.undo_saver import UndoSaver
 from toolguard_engine.stores import system_calls
-from toolguard_engine.stores.undo import undo_restoring, undo_saving
+from toolguard_engine.stores.undo import undo_notes, undo_restoring, undo_saving
 from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_folder import UndoFolder
 from toolguard_engine.stores.undo.undo_restoring import RestoreStep
@@ -94,6 +94,10 @@ class Desk:
         self.count = 0
 
     def asks(self, tool: str, **params: Any) -> list[tuple[str, str]]:
+        """Makes a call that runs, and returns what the audit log says about undo where something is not kept."""
+        return [(code, reason) for code, reason in self.tells(tool, **params) if code != undo_notes.KEPT]
+
+    def tells(self, tool: str, **params: Any) -> list[tuple[str, str]]:
         """Makes a call that runs, and returns what the audit log says about undo."""
         self.count += 1
         self.session.answer(
@@ -645,3 +649,66 @@ def test_a_restore_that_is_killed_at_any_step_leaves_whole_files_and_can_be_repe
         assert {name: desk.seen().get(name) for name in before} == before
         moment += 1
     assert moment > 20
+
+
+def test_what_is_recorded_is_true_as_long_as_it_is_kept(desk: Desk) -> None:
+    [(code, reason)] = desk.tells("exec", command="rm notes.txt")
+    [entry] = desk.folder.entries()
+    assert (code, reason) == (undo_notes.KEPT, f"can be undone: toolguard undo {entry.id}")
+    assert undo_notes.current(desk.state, code, reason) == reason
+    desk.folder.remove(entry.id)
+    gone = undo_notes.current(desk.state, code, reason)
+    assert "can be undone" not in gone
+    assert entry.id in gone
+
+
+def test_a_call_of_which_a_part_is_kept_says_so_until_that_is_gone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(undo_saving, "MAX_COPIED", 4)
+    monkeypatch.setattr(system_calls, "NAME", "none")
+    [(code, reason)] = desk.asks("exec", command="echo x > notes.txt; echo y > other.txt")
+    [entry] = desk.folder.entries()
+    assert reason.startswith(f"only a part of it can be undone: toolguard undo {entry.id} (")
+    assert undo_notes.current(desk.state, code, reason) == reason
+    desk.folder.remove(entry.id)
+    assert "can be undone" not in undo_notes.current(desk.state, code, reason)
+
+
+@pytest.mark.parametrize("why", ["it is too large", undo_saver.LATE])
+def test_what_was_not_kept_cannot_be_undone(tmp_path: Path, why: str) -> None:
+    code, reason = undo_notes.recorded("", why)
+    assert code == undo_notes.SKIPPED
+    assert why in undo_notes.current(tmp_path, code, reason)
+
+
+@pytest.mark.parametrize(
+    "text", ["can be undone: toolguard undo ../../etc", "can be undone: toolguard undo 3fa9c1/x", "rm x"]
+)
+def test_no_other_text_names_an_entry(tmp_path: Path, text: str) -> None:
+    assert undo_notes.current(tmp_path, undo_notes.KEPT, text) == text
+    assert undo_notes.current(tmp_path, "rule.rm-home", "can be undone: toolguard undo 3fa9c1") == (
+        "can be undone: toolguard undo 3fa9c1"
+    )
+
+
+def test_a_call_that_changes_nothing_of_the_person_says_nothing(desk: Desk) -> None:
+    assert desk.tells("exec", command="ls") == []
+    assert desk.tells("exec", command="rm /tmp/x") == []
+
+
+@pytest.mark.parametrize("nonce", ["3fa9c1d2", "0123456789abcdef"])
+def test_the_entry_of_a_held_call_has_its_nonce_as_its_name(desk: Desk, nonce: str) -> None:
+    assert undo_notes.offer(desk.state, nonce) == ""
+    cause = UndoCause(1.0, nonce=nonce)
+    for _ in range(2):  # a second one must not take the place of the first
+        desk.folder.save(cause, lambda saving: saving.present(str(desk.work / "notes.txt")), lambda _: False)
+    assert len(desk.folder.entries()) == 2
+    assert undo_notes.offer(desk.state, nonce) == f"toolguard undo {nonce} undoes it"
+
+
+@pytest.mark.parametrize("nonce", ["../escape", "3f/a9c1", "", "UPPER123", "3f"])
+def test_what_is_no_nonce_is_no_name(desk: Desk, nonce: str) -> None:
+    entry = desk.folder.save(
+        UndoCause(1.0, nonce=nonce), lambda saving: saving.present(str(desk.work / "notes.txt")), lambda _: False
+    )
+    assert undo_notes.is_name(entry.id)
+    assert undo_notes.offer(desk.state, nonce) == ""

@@ -18,6 +18,7 @@ from toolguard_engine.approvals import held_text, replies
 from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall, RefusedError
 from toolguard_engine.server import call_preview
+from toolguard_engine.stores.undo import undo_notes
 from toolguard_engine.wording import printable
 
 HEAD, INDENT = 6, 2
@@ -55,6 +56,9 @@ def looked_up(places: Places) -> Iterator[None]:
     try:
         yield
     except RefusedError as refused:
+        if refused.cause == "used" and refused.entry is not None:
+            answer = replies.explain(refused, undo_notes.offer(places.state_dir, refused.entry.nonce))
+            raise UserError(answer.text, answer.fix) from refused
         if refused.cause != "unknown":
             raise
         answer = replies.explain(refused)

@@ -32,6 +32,7 @@ from toolguard_engine.rules import vocabulary
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.audit_log import LOST, REMOVED, AuditEvent, moment
 from toolguard_engine.stores.ports import AuditLogStore
+from toolguard_engine.stores.undo import undo_notes
 from toolguard_engine.wording import printable
 
 HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
@@ -39,7 +40,7 @@ WIDE = 120
 FEWER = ("TIME", "EVENT", "NONCE", "BY", "WHAT")
 """In a terminal that is narrower than `WIDE`. `BY` has the agent where nobody did it."""
 EVENTS = (
-    "hold", "hold-again", "approve", "deny", "consume", "expire", "lapsed", "block", "would-refuse", "note", "stop",
+    "hold", "hold-again", "approve", "deny", "consume", "expire", "lapsed", "block", "would-refuse", "note", "kept", "stop",
     "budget", "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "undo", "state", "security",
     "error", "forged", "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended", "notification-lost",
     "policy",
@@ -76,11 +77,11 @@ def audit_show(
 
     The code names the reason: a rule, a budget, a loop or the kill switch. Events about calls: hold, hold-again, approve,
     deny, consume (an approved call ran), expire, lapsed (an approved call did not run in time), block, would-refuse (only
-    logged, because the mode is shadow or soft), note, stop (the run was ended), budget, drift and external (reported by
-    another program). Events about users and the guard: checkpoint, kill-switch, grant, grant-used, revoke, undo, security,
-    error, forged, recovered, head-lost and segment-removed. Events about the guard's settings and installation: weakened,
-    restored, accepted and ended. notification-lost: a notification could not be delivered. policy: the fleet's policy was
-    adopted or rejected.
+    logged, because the mode is shadow or soft), note, kept (the call can be undone), stop (the run was ended), budget, drift
+    and external (reported by another program). Events about users and the guard: checkpoint, kill-switch, grant, grant-used,
+    revoke, undo, security, error, forged, recovered, head-lost and segment-removed. Events about the guard's settings and
+    installation: weakened, restored, accepted and ended. notification-lost: a notification could not be delivered. policy:
+    the fleet's policy was adopted or rejected.
 
     Consecutive identical lines are shown as one line with their count; --json shows them all.
     """
@@ -115,7 +116,7 @@ def show(places: Places, chosen: Filter, last: int) -> Result:
         nowhere = Line("warn", held_calls.nowhere(places)) if held_calls.never_been(places) else None
         nothing = nowhere or Line("info", "no line of the audit log matches")
         return Result("audit show", {"events": []}, (nothing,))
-    rows = list(_folded(map(_row, events)))
+    rows = list(_folded(_row(places, event) for event in events))
     head, rows = (FEWER, list(map(_fewer, rows))) if sys.stdout.isatty() and tables.width() < WIDE else (HEAD, rows)
     return Result("audit show", {"events": events}, tuple(tables.table(head, rows)))
 
@@ -146,10 +147,11 @@ def _refuse_unknown(name: str) -> None:
         raise UserError(message, f"{meant}The events are: {', '.join(EVENTS)}")
 
 
-def _row(event: dict[str, Any]) -> list[str]:
+def _row(places: Places, event: dict[str, Any]) -> list[str]:
     text = {name: str(event.get(name, "")) for name in AuditEvent.__struct_fields__}
     by = f"{text['by']} ({text['where']})" if text["by"] and text["where"] else text["by"] or text["where"]
-    what = ": ".join(part for part in (text["why"], text["shown"] or text["reason"]) if part)
+    undo = undo_notes.current(places.state_dir, text["code"], text["reason"]) if text["code"] in undo_notes.CODES else ""
+    what = ": ".join(part for part in (text["why"], undo, text["shown"] or text["reason"]) if part)
     when = printable.moment(moment(event)) if moment(event) else text["time"]
     code = "" if text["code"].endswith(f".{text['event']}") else text["code"]  # budget.checkpoint of a checkpoint
     return [when, text["event"], code, text["nonce"], text["tool"], text["agent"], by, what]

@@ -231,7 +231,7 @@ def run(places: Places, call: Call, session: Path | None = None) -> Result:
         *(Line("warn" if not at else "info", text) for at, text in enumerate(risk_view.depends(judged, inner, judgement))),
         Line("info", printable.plain(judgement.reason)) if judgement.reason else None,
         *(Line("info", printable.plain(note)) for note in judgement.note.splitlines()),
-        *_section("it would", descriptions.distinct_effects(judgement.effects)),
+        *_section("it", _does(judged, call, judgement)),
         *_section("because", list(_causes(inner, judgement))),
         *_section("risk", list(filter(None, [risk_view.describe(risk, judgement, config)])) if risk else []),
         *rule_view.off(judged),
@@ -298,6 +298,12 @@ def _score(judgement: Judgement, threshold: int) -> str:
     if judgement.decision != "allow" and (judgement.decision == "block" or judgement.score < threshold):
         return f"{outcome} ({judgement.code}, whatever its score; {text})"
     return f"{outcome} ({text}; calls are held at {threshold})"
+
+
+def _does(judged: Judging, call: Call, judgement: Judgement) -> list[str]:
+    """What the call does, in the words in which it is shown where it waits."""
+    view = judged.view(call, judgement) if judgement.code not in UNJUDGED else None
+    return [*(danger.text for danger in view.dangers), *view.also] if view else []
 
 
 def _section(head: str, texts: list[str]) -> Iterator[Line]:

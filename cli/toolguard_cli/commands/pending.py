@@ -123,7 +123,8 @@ def _dangers(waiting: list[HeldCall], now: float) -> list[Line]:
     lines: list[str] = []
     for entry, view in zip(shown, views, strict=True):
         lines.append(f"{entry.nonce}  {view.title}: {held_text.first_line(view, tables.width() - AHEAD)}")
-        lines += [f"{' ' * ASIDE}{text}" for text in held_text.dangers(view, tables.width() - MARK - ASIDE)]
+        width = tables.width() - MARK - ASIDE
+        lines += [f"{' ' * ASIDE}{text}" for text in [*held_text.reasons(view, width), *held_text.dangers(view, width)]]
     more = [f"{len(waiting) - len(shown)} more calls are waiting; toolguard approve NONCE shows what one would do"]
     return [Line("info", line) for line in [*lines, *(more if len(waiting) > len(shown) else [])]]
 

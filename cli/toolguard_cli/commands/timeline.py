@@ -18,7 +18,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.metrics import read_database
 from toolguard_engine.metrics.database import Missing
-from toolguard_engine.metrics.queries import TimelineFilter, search
+from toolguard_engine.metrics.queries import TimelineFilter, search, undoable
 from toolguard_engine.metrics.result_types import Timeline, Totals
 from toolguard_engine.wording import printable
 
@@ -75,6 +75,7 @@ def run(  # noqa: PLR0913 - one for each option
     try:
         with gateway_stores.user_errors(), read_database.asked(path) as connection:
             report = search(connection, begins, ends, wanted, MOST if as_json else SHOWN)
+            report = undoable.timeline(connection, report)
     except UserError as error:
         if not isinstance(error.__cause__, Missing):
             raise

@@ -44,7 +44,7 @@ def run(
         str,
         typer.Argument(
             metavar="[ID]",
-            help="The id that toolguard undo lists, or at least its first 4 characters; or the gateway's id of a call.",
+            help="What toolguard undo lists, or its first 4 characters or more; or the nonce or the gateway's id of a call.",
             show_default=False,
         ),
     ] = "",
@@ -89,7 +89,8 @@ def _folder(places: Places) -> UndoFolder:
 
 def _found(entries: list[UndoEntry], call: str) -> UndoEntry:
     """Raises `UserError`."""
-    matching = [entry for entry in entries if entry.id == call] or [entry for entry in entries if entry.cause.call == call]
+    matching = [entry for entry in entries if call in (entry.id, entry.cause.nonce)][:1]
+    matching = matching or [entry for entry in entries if entry.cause.call == call]
     if not matching and len(call) >= SHORTEST:
         matching = [entry for entry in entries if entry.id.startswith(call)]
     if len(matching) == 1:

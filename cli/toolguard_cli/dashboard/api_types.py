@@ -60,7 +60,7 @@ class SettledCall(Shape, frozen=True):
     """A held call that is over. `status`: `used`, `denied`, `expired`; `missed` if nobody answered it and it was not held
     again since, `lapsed` if it was approved, did not run in time and was not held again since, `revived` if its agent was
     asked to make it again, `unused` if it was approved but did not run, and was held again. `by`, `where`, `why`: who
-    decided, if anybody did."""
+    decided, if anybody did. `undo`: how to undo it; empty if nothing of it is kept."""
 
     gateway: str
     nonce: str
@@ -76,6 +76,7 @@ class SettledCall(Shape, frozen=True):
     by: str
     where: str
     why: str
+    undo: str = ""
 
 
 class SettledCalls(Shape, frozen=True):

@@ -15,6 +15,7 @@ from toolguard_engine.approvals.ledger import MAX_APPROVED, HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
+from toolguard_engine.stores.undo import undo_notes
 
 SECONDS = 4.0
 """How long the engine is waited for."""
@@ -41,7 +42,9 @@ def followed(places: Places, ledger: HeldCallStore, entry: HeldCall, config: Con
             break
         time.sleep(POLL_SECONDS)
     is_well = entry.status != "approved" or entry.woken in ("woken", "busy")
-    return entry, Line("next" if is_well else "warn", replies.reaches(entry))
+    return entry, Line(
+        "next" if is_well else "warn", replies.reaches(entry, undo=undo_notes.offer(places.state_dir, entry.nonce))
+    )
 
 
 def has_engine(places: Places) -> bool:

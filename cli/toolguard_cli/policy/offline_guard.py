@@ -18,10 +18,11 @@ from toolguard_cli.hostconfig import gateway_stores, signed_grants
 from toolguard_cli.policy import kept_calls
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_engine.approvals import call_meaning, exact_grant, granted_meaning
+from toolguard_engine.approvals import call_meaning, exact_grant, granted_meaning, held_view
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_record import Grant
+from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.effects.calls import named_places
@@ -29,7 +30,8 @@ from toolguard_engine.effects.calls.call_texts import EXEC_TOOLS
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.host.tool_search import OUTER_TOOL, is_envelope, tool_name
 from toolguard_engine.model.call import Call, Host
-from toolguard_engine.rules import packs
+from toolguard_engine.model.lazy import FAILURES
+from toolguard_engine.rules import hold_details, packs
 from toolguard_engine.rules.rulebook import Rule, Rulebook
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.install_paths import (
@@ -149,6 +151,26 @@ class Judging:
             reason=verdict.reason, shown=shown, whole=whole, created=0.0, expires=0.0, cwd=inner.cwd,
             details=verdict.details, exact=exact_grant.kept(inner),
             meaning=call_meaning.derive(verdict.named, self._world.look(verdict.named)),
+        )  # fmt: skip
+
+    def view(self, call: Call, judgement: Judgement) -> HeldView | None:
+        """What a person would see of this call, were it held; None where nothing that it does is known."""
+        inner = inner_call(call)
+        reading = self._guard.read(replace(inner, run=""))
+        try:
+            details = self._guard.timer.limited(
+                reading.work, lambda: hold_details.collect(judgement, reading, self.book.waits)
+            )
+        except FAILURES:
+            return None
+        if not (details.effects or details.rules):
+            return None
+        shown, whole = approval.disclosed(inner)
+        return held_view.view(
+            HeldCall(
+                nonce="", binding="", tool=inner.tool, agent=inner.agent, session="", run="", code=judgement.code,
+                reason=judgement.reason, shown=shown, whole=whole, created=0.0, expires=0.0, details=details,
+            )
         )  # fmt: skip
 
     def without(self, names: Iterable[str]) -> Judging:

@@ -26,6 +26,7 @@ WORDS = {
     "block": "blocked",
     "stop": "run ended",
     "note": "noted",
+    "kept": "kept",
 }
 """Kinds of decisions that do not read as what happened."""
 
@@ -123,6 +124,7 @@ _NOUNS = {
     "loop": "correction",
     "stop": "end* of a run",
     "note": "note",
+    "kept": "call* that can be undone",
 }
 """What is counted, in this order."""
 

@@ -56,6 +56,14 @@ def dangers(view: HeldView, width: int) -> list[str]:
     return [_fitting(danger, width) for danger in view.dangers]
 
 
+def reasons(view: HeldView, width: int, wraps: int = 2) -> Iterator[str]:
+    """What is new since the call was shown, and why it is held where the dangers do not say that. `wraps`: into how many
+    lines each may wrap."""
+    yield from (text for line in view.changes for text in _some(f"new: {line}", width, wraps, 5))
+    if view.why:
+        yield from _some(f"held: {view.why}", width, wraps, 6)
+
+
 def in_short(view: HeldView, room: int) -> str:
     """The dangers in about `room` characters, each with a fair share of it; those that there is no room for are counted."""
     dangers = view.dangers
@@ -102,9 +110,7 @@ def code(view: HeldView) -> str:
 
 
 def _laid_out(view: HeldView, width: int, detail: _Detail, *, whole: bool) -> Iterator[str]:
-    yield from (text for line in view.changes for text in _some(f"new: {line}", width, detail.wraps, 5))
-    if view.why:
-        yield from _some(f"held: {view.why}", width, detail.wraps, 6)
+    yield from reasons(view, width, detail.wraps)
     yield f"{view.title}:"
     for number, danger in enumerate(view.dangers, 1):
         yield from _danger(number, danger, width, detail)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import ceil
 
 from msgspec import Struct, structs
@@ -32,7 +32,9 @@ SESSION = "session"
 
 MAX_MATCHES = 5
 MAX_LINES = 50
-DAY = 86_400.0
+MAX_UNDONE = 5
+"""Calls that ran, for which it is looked up whether they can be undone."""
+HOUR, DAY = 3_600.0, 86_400.0
 WIDTH = 120
 """Characters of a line about one call."""
 
@@ -50,8 +52,8 @@ class Answer(Struct, frozen=True):
     fix: str
 
 
-def explain(refused: RefusedError) -> Answer:
-    """Why this nonce cannot be decided on; a different answer for each cause."""
+def explain(refused: RefusedError, undo: str = "") -> Answer:
+    """Why this nonce cannot be decided on; a different answer for each cause. `undo`: how to undo the call if it has run."""
     entry = refused.entry
     if entry is None:
         return _about_prefix(refused)
@@ -85,7 +87,8 @@ def explain(refused: RefusedError) -> Answer:
         return Answer(f"{entry.nonce} ({_name(entry)}) is still waiting for approval", f"toolguard approve {entry.nonce}")
     if entry.status == "used":
         return Answer(
-            f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval covers one call", AGAIN
+            f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval covers one call",
+            f"{undo}; {AGAIN}" if undo else AGAIN,
         )
     if entry.status == "denied":
         return Answer(
@@ -143,12 +146,12 @@ def _lasting(entry: HeldCall, window_seconds: float) -> str:
     return f" within {_seconds(window_seconds)} of idle time (10 min at most)"
 
 
-def reaches(entry: HeldCall, asleep: str = "", command: str = "toolguard") -> str:
+def reaches(entry: HeldCall, asleep: str = "", command: str = "toolguard", undo: str = "") -> str:
     """What the agent knows of its approval. `asleep`: why it could not be woken, if the entry does not say that; `command`:
-    how a person calls toolguard there."""
+    how a person calls toolguard there; `undo`: how to undo it if it has run."""
     withdraw = f"until the call has run, {command} deny {entry.nonce} withdraws the approval"
     if entry.status == "used":
-        return "the agent has repeated the call"
+        return f"the agent has repeated the call{undo and f'; {undo}'}"
     if entry.status != "approved":
         return f"{entry.nonce} is {entry.status} by now"
     if entry.woken == "woken":
@@ -270,6 +273,14 @@ def missed_lines(entries: Iterable[HeldCall], now: float) -> list[str]:
     lines = [f"{became(e)}: {cut(f'{e.nonce}  {_name(e)}  {plain(e.shown)}', WIDTH)}" for e in calls[:MAX_MATCHES]]
     more = [f"... and {len(calls) - MAX_MATCHES} more"] if len(calls) > MAX_MATCHES else []
     return [*lines, *more, *(["/toolguard revive <nonce> asks the agent to make the call again"] if calls else [])]
+
+
+def undo_lines(entries: Iterable[HeldCall], now: float, offer: Callable[[str], str]) -> list[str]:
+    """Returns the lines for chat about the calls that ran in the last hour and can be undone, the latest first. `offer`: how
+    to undo the call of a nonce; empty if that is not possible."""
+    ran = sorted((e for e in entries if e.status == "used" and now < e.decided + HOUR), key=lambda e: (-e.decided, e.nonce))
+    calls = [(entry, undo) for entry in ran[:MAX_UNDONE] if (undo := offer(entry.nonce))]
+    return [f"ran: {cut(f'{e.nonce}  {_name(e)}  {plain(e.shown)}', WIDTH)}; {undo}" for e, undo in calls]
 
 
 def became(entry: HeldCall) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -30,6 +30,8 @@ class ChatApprovals:
     """Not for several threads at once."""
 
     def __init__(self) -> None:
+        self.undo: Callable[[str], str] = lambda _: ""
+        """How to undo the call of a nonce; empty if that is not possible."""
         self._codes = ConfirmationCodes(secrets.token_bytes(32))
 
     def answer(self, message: PersonDecision, entry: HeldCall, now: float, also: str = "") -> ChatAnswer:
@@ -73,7 +75,7 @@ class ChatApprovals:
                 lines += _offer(entry)
         rest = replies.pending_lines([held for held in entries if held not in calls], now) if lines else []
         more = rest if len(replies.waiting(entries, now)) > len(calls) else []
-        listed = [*lines, *more, *replies.missed_lines(entries, now)]
+        listed = [*lines, *more, *replies.missed_lines(entries, now), *replies.undo_lines(entries, now, self.undo)]
         return [*([] if lines else replies.pending_lines(entries, now)), *(chat_view.literal(listed) if listed else [])]
 
 

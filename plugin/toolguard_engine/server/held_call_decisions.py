@@ -97,7 +97,7 @@ class Approvals:
         self._world = world or NoWorld()
         self._signers = signers
         self._grant_signers = grant_signers or signers
-        self._chat_grants = chat_grants
+        self.chat_grants = chat_grants
         self.session_answers: SessionAnswers | None = None
         """Without it, nothing is allowed for the rest of a session."""
         self.tools: ToolTrust | None = None
@@ -105,7 +105,7 @@ class Approvals:
         self._nonces = nonces
         self._policies = policies
         self._clock = clock
-        self._chat = ChatApprovals()
+        self.chat = ChatApprovals()
         self.trouble = ""
         self._unused: deque[HeldCall] = deque()
         """Approvals that are used up, but for no call that was let run."""
@@ -257,8 +257,8 @@ class Approvals:
         decision = Decision(audit_log.plain(message.by), message.where, audit_log.plain(message.why))
         try:
             if message.action == "pending":
-                offers = self._chat_grants is not None and not config.signs_approvals
-                text = "\n".join(self._chat.pending(message, self._nonces.entries(), now, offers=offers))
+                offers = self.chat_grants is not None and not config.signs_approvals
+                text = "\n".join(self.chat.pending(message, self._nonces.entries(), now, offers=offers))
             elif message.action == "approve" and message.lasts == session_grant.PERIOD:
                 return self._approve_for_session(message, decision, config, now)
             elif message.action == "approve" and message.lasts:
@@ -268,7 +268,7 @@ class Approvals:
                 return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}")
             elif message.action == "approve":
                 entry = self._waiting(message.nonce, now, config)
-                chat = self._chat.answer(message, entry, now)
+                chat = self.chat.answer(message, entry, now)
                 if not chat.counts:
                     return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
                 decision = structs.replace(decision, why=audit_log.plain(chat.text))
@@ -281,7 +281,8 @@ class Approvals:
                 lasts = config.pending_timeout_ms / 1000
                 text = replies.denied(self._nonces.deny(message.nonce, decision, now, lasts))
         except RefusedError as refused:
-            answer = replies.explain(refused)
+            undo = self.chat.undo(refused.entry.nonce) if refused.entry and refused.cause == "used" else ""
+            answer = replies.explain(refused, undo)
             return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}".strip())
         except NeedsSignatureError:  # of a fleet's held calls only
             answer = replies.needs_fleet_login(message.nonce, action=message.action)
@@ -311,7 +312,7 @@ class Approvals:
         no = partial(_nothing, message)
         named = cut(audit_log.plain(message.nonce), 20)
         terminal = f"Run `toolguard approve {named} --for 1d` in a terminal."
-        if message.where != "chat" or self._chat_grants is None:
+        if message.where != "chat" or self.chat_grants is None:
             return no("an agent cannot allow a call for a while.", terminal)
         if self._grant_signers is not None or config.approval.is_signed:
             return no("grants need a signature here (approval.signers).", f"{terminal} It signs approval and grant.")
@@ -325,13 +326,13 @@ class Approvals:
             why = f"{entry.nonce} can only be approved once: {narrow.why_not}."
             return no(why, f"/toolguard approve {entry.nonce} lets it run once")
         lasts = repeatable_calls.IN_WORDS[message.lasts]
-        chat = self._chat.answer(message, entry, now, f"allow {narrow.scope} for {lasts}")
+        chat = self.chat.answer(message, entry, now, f"allow {narrow.scope} for {lasts}")
         if not chat.counts:
             return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
         decision = structs.replace(decision, why=audit_log.plain(chat.text))
         entry, text = self._approved_once(entry, decision, config, now)
         try:
-            grant = self._chat_grants.add(narrow.grant, message.lasts, entry, decision)
+            grant = self.chat_grants.add(narrow.grant, message.lasts, entry, decision)
         except StoreError as error:
             return messages.DecisionReply(
                 message.id, ok=False, text=f"{text}\nIt is not allowed for longer: {error}\n{LATER}"
@@ -357,7 +358,7 @@ class Approvals:
         if offer.grant is None:
             why = f"{entry.nonce} can only be approved once: {offer.why_not}."
             return _nothing(message, why, f"/toolguard approve {entry.nonce} lets it run once")
-        chat = self._chat.answer(message, entry, now, f"allow {offer.scope}, {session_grant.IN_WORDS}")
+        chat = self.chat.answer(message, entry, now, f"allow {offer.scope}, {session_grant.IN_WORDS}")
         if not chat.counts:
             return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
         decision = structs.replace(decision, why=audit_log.plain(chat.text))

@@ -23,6 +23,7 @@ from toolguard_engine.server.world_reader import WorldReader
 from toolguard_engine.stores import audit_log, call_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.ports import HeldCallStore
+from toolguard_engine.stores.undo import undo_notes
 from toolguard_engine.wire import messages
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class HeldCalls:
         if grant_signers is None:  # a grant for a session carries no signature
             self._session_answers = SessionAnswers(stores.session_grants(state_dir), audit, self._clock.time)
         approvals = Approvals(nonces, policies, self._clock.time, signers, grant_signers, chat_grants, self._world)
+        approvals.chat.undo = partial(undo_notes.offer, state_dir)
         approvals.session_answers = self._session_answers
         approvals.tools = ToolTrust(
             stores.tool_answers(state_dir), audit, self._clock.time, grant_signers.allows if grant_signers else None

@@ -41,7 +41,7 @@ class CallAnswers(Protocol):
     def judged_again(self, message: messages.Judge, call: Call, use: ToolUse | None) -> messages.Wire | None: ...
 
     def let_run(
-        self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False, approved: bool = False
+        self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False, nonce: str = ""
     ) -> messages.Wire: ...
 
     def refuse(
@@ -147,7 +147,8 @@ class ParkedCalls:
             self._outbox.event("grant-used", call, settled.verdict)
         else:
             self._answers.approved(call, entry, parked.config)
-        return self._answers.let_run(parked.message.id, call, settled.verdict.code, pin=True, approved=entry is not None)
+        nonce = entry.nonce if entry else ""
+        return self._answers.let_run(parked.message.id, call, settled.verdict.code, pin=True, nonce=nonce)
 
     def _refused_by_now(self, parked: ParkedCall, verdict: Verdict) -> Verdict | None:
         """What has come up since the call was parked; None where nothing has that would keep it from running."""

@@ -193,7 +193,7 @@ class PersonDecisions:
     def _entered(self, message: messages.Resolved, entry: HeldCall | None) -> messages.Wire:
         if entry and message.outcome == "used":
             call = Call(entry.tool, None, agent=entry.agent, session=entry.session, run=entry.run, at=self._state.now())
-            self._verdicts.approved(call, entry, self._state.guard.config_for(entry.agent))
+            self._verdicts.ran_from_prompt(call, entry)
             self._sync.save()
         if entry is None and (event := NATIVE_EVENTS.get(message.outcome)):
             text = "answered in the gateway's own prompt after it was closed here"

@@ -87,13 +87,13 @@ class UndoSaver:
     def is_on(self) -> bool:
         return self._folder is not None
 
-    def before(self, call: Call, shown: Callable[[], str], changes: tuple[ReplacedContent, ...]) -> Saved:
-        """Saves what the changes of a call would replace, before the call runs."""
+    def before(self, call: Call, shown: Callable[[], str], changes: tuple[ReplacedContent, ...], nonce: str = "") -> Saved:
+        """Saves what the changes of a call would replace, before the call runs. `nonce`: if it was held before."""
         if self._folder is None or not changes:
             return NOTHING_SAVED
         if self._last is not None and not self._last.done.is_set():
             return Saved(why=BUSY)
-        cause = UndoCause(call.at, call.tool, shown(), call.agent, call.session, call.call_id)
+        cause = UndoCause(call.at, call.tool, shown(), call.agent, call.session, call.call_id, nonce)
         job = self._last = _Job(cause, changes, threading.Event())
         if not self._has_thread():
             job.done.set()

@@ -29,7 +29,8 @@ from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.parked_calls import ParkedCalls
 from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.server.standings_sync import StandingsSync
-from toolguard_engine.server.undo_saver import Saved
+from toolguard_engine.server.undo_saver import NOTHING_SAVED, Saved
+from toolguard_engine.stores.undo import undo_notes
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import room_notes
@@ -51,8 +52,8 @@ NO_REHEARSALS = NoRehearsals()
 ROOM_LOST = "security.uncontained"
 ROOM_GONE = "containment.gone"
 ROOM_BACK = "security.contained-again"
-UNDO_PARTIAL = "undo.partial"
-UNDO_SKIPPED = "undo.skipped"
+MAX_ASKED = 100
+"""Calls in the gateway's own prompt whose old state is kept."""
 ELSEWHERE = ("node", "sandbox")
 """Values of `host` with which a command does not run beside the gateway."""
 
@@ -65,6 +66,8 @@ class Verdicts:
         self._outbox = outbox
         self._sync = sync
         self._lost = ""
+        self._asked: dict[str, Saved] = {}
+        """By nonce, what was saved before the gateway's own prompt: it is told when the call has run."""
         self._parked = ParkedCalls(state, outbox, self)
         self.run_ended = self._parked.run_ended
 
@@ -168,8 +171,9 @@ class Verdicts:
         return self._read if self._read is not None and self._read.call is call else self._state.guard.read(call)
 
     def let_run(
-        self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False, approved: bool = False
+        self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False, nonce: str = ""
     ) -> messages.Wire:
+        """`nonce`: of the approval that lets it run."""
         read = self._reading(call)
         typed = self._state.guard.typed(read) if read.tool == "process" else ()
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
@@ -182,37 +186,42 @@ class Verdicts:
                 limited(read.work, partial(self._files.begins, command, process, was_asked=was_asked))
         except FAILURES:
             pass
-        self._save_for_undo(read)
+        self._asked.pop(nonce, None)
+        self._tell_saved(call, self._save_for_undo(read, nonce), nonce)
         wanted, room = self._state.guard.wanted(call, read.config), self._room(read, code)
         only_there = code == harm_in_room.CODE
         if only_there and room.pid <= 0:
             return self.refuse(question, call, self._without_room(call))
         return messages.VerdictAnswer(
             question, "allow", code, pin=pin or only_there, note=note, outcome=wanted, room=room.pid, room_name=room.name,
-            only_there=only_there, approved=approved,
+            only_there=only_there, approved=bool(nonce),
         )  # fmt: skip
 
-    def _save_for_undo(self, reading: CallReading) -> None:
+    def _save_for_undo(self, reading: CallReading, nonce: str) -> Saved:
         """Keeps what the call is about to change, unless the agent made it in this session."""
         undo = self._state.setup.undo
         if undo is None or not undo.is_on or reading.config.active_mode == "disabled":
-            return
+            return NOTHING_SAVED
         if not may_replace(reading):
-            return
+            return NOTHING_SAVED
         call = reading.call
         try:
             if reading.params.get("host") in ELSEWHERE:
-                return
+                return NOTHING_SAVED
             changes = self._state.guard.timer.limited(reading.work, partial(replaced_content, reading))
             mine = tuple(change for change in changes if not self._files.is_made_in_session(change.path, call.session))
-            saved = undo.before(call, partial(approval_texts.shown, call), mine)
+            return undo.before(call, partial(approval_texts.shown, call), mine, nonce)
         except FAILURES:
-            return
+            return NOTHING_SAVED
         except Exception as error:  # noqa: BLE001 - what cannot be saved changes no verdict
-            saved = Saved(why=f"it could not be saved: {fault(error)}")
-        if saved.why:
-            code = UNDO_PARTIAL if saved.name else UNDO_SKIPPED
-            self._outbox.event("note", call, Verdict("allow", code, reason=_undo_reason(saved)))
+            return Saved(why=f"it could not be saved: {fault(error)}")
+
+    def _tell_saved(self, call: Call, saved: Saved, nonce: str, shown: str = "") -> None:
+        """A line that says whether a call can be undone, where it may have to be."""
+        if saved.name or saved.why:
+            code, reason = undo_notes.recorded(saved.name, saved.why)
+            event = undo_notes.EVENT if code == undo_notes.KEPT else "note"
+            self._outbox.event(event, call, Verdict("allow", code, reason=reason), nonce, shown)
 
     def _without_room(self, call: Call) -> Verdict:
         """The room in which nothing would have come of a call is gone since it was judged."""
@@ -312,6 +321,11 @@ class Verdicts:
             return asked
         return replace(asked, named=structs.replace(asked.named, unread=(*asked.named.unread, record)))
 
+    def ran_from_prompt(self, call: Call, entry: HeldCall) -> None:
+        """A person has answered in the gateway's own prompt, and the call runs."""
+        self.approved(call, entry, self._state.guard.config_for(entry.agent))
+        self._tell_saved(call, self._asked.pop(entry.nonce, NOTHING_SAVED), entry.nonce, entry.shown)
+
     def approved(self, call: Call, entry: HeldCall, config: Config) -> None:
         self._state.guard.autonomy.approved(call, entry.code, config)
         if entry.details is not None:
@@ -330,7 +344,9 @@ class Verdicts:
             wanted = self._state.guard.wanted(call, read.config)
             with suppress(TooIntricate, MemoryError, RecursionError):
                 self._state.guard.timer.limited(read.work, partial(self._files.may_begin, read))
-            self._save_for_undo(read)
+            self._asked[nonce] = self._save_for_undo(read, nonce)
+            if len(self._asked) > MAX_ASKED:
+                del self._asked[next(iter(self._asked))]
             room = self._room(read, APPROVED[0])
             return messages.VerdictAnswer(
                 question,
@@ -374,12 +390,6 @@ class Verdicts:
         code = f"shadow.{stop.code}"
         if not self._outbox.is_reported(call.run, code):
             self._outbox.event("would-refuse", call, Verdict("allow", code, reason=reason))
-
-
-def _undo_reason(saved: Saved) -> str:
-    """Says what of a call is not saved."""
-    kept = f"only a part of it can be undone (`toolguard undo {saved.name}`)" if saved.name else "it cannot be undone"
-    return f"{kept}: {saved.why}"
 
 
 def _refusal(question: int, verdict: Verdict, stop: Stop | None) -> messages.VerdictAnswer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from toolguard_cli.operations.guard_proof import GuardProof, State
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.model.held_details import ExactCall, HeldDetails, HeldEffect, HeldRule
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.undo.undo_entry import UndoCause
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
 
 NARROW: dict[str, Any] = {
     "code": "rule.filesystem.delete-recursive",
@@ -78,6 +81,24 @@ def test_what_is_over_is_listed_with_its_answer(server: Served) -> None:
     assert answer["missed"] == 2  # one of them lapsed
     (shown,) = [each for each in answer["settled"] if each["status"] == "denied"]
     assert (shown["by"], shown["where"], shown["why"], shown["gateway"]) == ("ana", "chat", "not now", NAMES[0])
+
+
+def test_what_ran_says_how_it_can_be_undone_while_it_can(server: Served, tmp_path: Path) -> None:
+    made, notes = server.machine, tmp_path / "notes.txt"
+    notes.write_text("old")
+    held, other = made.hold(binding="yes"), made.hold(binding="other")
+    book = made.book(NAMES[0])
+    for entry in (held, other):
+        book.settle(entry.nonce, "used", Decision("ana", "cli"), time.time())
+    folder = UndoFolder(made.places(NAMES[0]).state_dir)
+    folder.save(UndoCause(1.0, nonce=held.nonce), lambda saving: saving.present(str(notes)), lambda _: False)
+
+    def offers() -> dict[str, str]:
+        return {each["nonce"]: each["undo"] for each in server.get("/api/settled")["settled"]}
+
+    assert offers() == {held.nonce: f"toolguard undo {held.nonce} undoes it", other.nonce: ""}
+    folder.remove(held.nonce)
+    assert offers() == {held.nonce: "", other.nonce: ""}
 
 
 def test_a_missed_call_is_revived_once(server: Served) -> None:

@@ -89,7 +89,8 @@ def decisions(visit: RequestContext, asked: DecisionFeed) -> result_types.Decisi
     before = asked.before if isinstance(asked.before, int) else None
     with visit.metrics() as db:
         wanted = queries.DecisionFilter(**{name: getattr(asked, name) for name in queries.DecisionFilter._fields})
-        return queries.decisions(db, asked.limit, before, wanted)
+        listed = queries.decisions(db, asked.limit, before, wanted)
+        return structs.replace(listed, decisions=queries.undoable.decisions(db, listed.decisions))
 
 
 def guard(visit: RequestContext, asked: Of) -> result_types.GuardOverview:

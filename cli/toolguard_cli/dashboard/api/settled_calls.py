@@ -17,6 +17,7 @@ from toolguard_cli.operations import missed_calls
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import LAPSED, OPEN, REVIVED, HeldCall, is_lapsed
+from toolguard_engine.stores.undo import undo_notes
 
 MAX_SETTLED = 200
 MISSED = ("missed", "lapsed")
@@ -57,7 +58,8 @@ def _of(watched: WatchedGateway, now: float) -> list[SettledCall]:
 def _view(watched: WatchedGateway, entry: HeldCall, missed: set[str]) -> SettledCall:
     same = {name: value for name, value in structs.asdict(entry).items() if name in SettledCall.__struct_fields__}
     times = {"created": int(entry.created * 1_000), "decided": int(entry.decided * 1_000)}
-    return SettledCall(**{**same, **times, "status": _status(entry, missed), "gateway": watched.id})
+    undo = undo_notes.offer(watched.places.state_dir, entry.nonce) if entry.status == "used" else ""
+    return SettledCall(**{**same, **times, "status": _status(entry, missed), "gateway": watched.id, "undo": undo})
 
 
 def _status(entry: HeldCall, missed: set[str]) -> str:

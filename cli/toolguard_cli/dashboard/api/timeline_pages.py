@@ -35,4 +35,4 @@ def timeline(visit: RequestContext, asked: Happened) -> result_types.Timeline:
     until = asked.until if isinstance(asked.until, int) else visit.now + 1
     wanted = queries.TimelineFilter(**{name: getattr(asked, name) for name in queries.TimelineFilter._fields})
     with visit.metrics() as db:
-        return queries.timeline(db, since, until, wanted, asked.limit, asked.before)
+        return queries.undoable.timeline(db, queries.timeline(db, since, until, wanted, asked.limit, asked.before))

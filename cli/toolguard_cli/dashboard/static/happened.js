@@ -12,6 +12,7 @@ import { badge, kindBadge } from "./parts.js";
 /** @typedef {(changes: Record<string, string>) => void} Narrow */
 /** @typedef {{ title: string, has: (event: TimelineEvent) => boolean }} Sum */
 
+const UNDO = "undo."; // of decisions whose reason says how the call can be undone
 const LINE = 160; // letters of a call in its line
 const HOLDS = ["hold", "hold-again"];
 const ANSWERS = ["approve", "deny", "expire", "lapsed", "consume"];
@@ -183,7 +184,7 @@ function model({ model: name, total, costUsd, estimated, outcome }) {
 }
 
 /** @param {DecisionRow} row @returns {Child[]} */
-function decided({ kind, tool, shown, reason, nonce, person }) {
+function decided({ kind, tool, code, shown, reason, nonce, person }) {
   const about = shown || reason;
   const text = about.length > LINE ? `${about.slice(0, LINE)}…` : about;
   return [
@@ -193,6 +194,7 @@ function decided({ kind, tool, shown, reason, nonce, person }) {
     " ",
     text && quoted(text),
     nonce && [" ", el("code", null, quoted(nonce))],
+    code.startsWith(UNDO) && shown && [" · ", quoted(reason)],
     person && [" by ", quoted(person)],
   ].flat();
 }

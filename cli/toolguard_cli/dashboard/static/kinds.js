@@ -17,6 +17,7 @@ const KINDS = {
   block: { label: "Blocked", tone: "red" },
   "would-refuse": { label: "Would be held or blocked", tone: "amber" },
   note: { label: "Noted", tone: "amber" },
+  kept: { label: "Kept for undo", tone: "green" },
   stop: { label: "Stopped", tone: "violet" },
   budget: { label: "Budget", tone: "amber" },
   drift: { label: "Drift", tone: "amber" },
@@ -48,14 +49,14 @@ export const GROUPS = [
 /** Stops are charted in two layers: those that ended a loop, and all others (kill switch, held call). */
 export const STOP = "stop";
 export const UNCHARTED = new Set([
-  ...["allow", "consume", "hold-again"],
+  ...["allow", "consume", "hold-again", "kept"],
   ...["kill-switch", "checkpoint", "grant", "grant-used", "revoke", "undo", "state", "budget", "drift"], // not calls
   ...["weakened", "restored", "accepted", "ended"],
 ]);
 
 /** Kinds that the feed can be filtered by. @type {Record<string, string[]>} */
 export const CHOICES = {
-  Decisions: ["hold", "hold-again", "block", "would-refuse", "note", "stop"],
+  Decisions: ["hold", "hold-again", "block", "would-refuse", "note", "kept", "stop"],
   Loops: ["malformed", "loop"],
   People: ["approve", "consume", "deny", "expire", "lapsed", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "undo", "state", "accepted"],
   "Guard itself": ["weakened", "restored", "ended", "budget", "drift", "security", "forged", "error", "external"],

@@ -88,6 +88,7 @@ function entry(app, call, changed) {
       { class: "quiet who" },
       [call.agent, call.session, call.gateway].filter(Boolean).flatMap((text, i) => [i ? " · " : "", quoted(text)]),
     ),
+    call.undo && el("p", { class: "quiet who" }, quoted(call.undo)),
     ["missed", "lapsed"].includes(call.status) && revival(app, call, changed),
     call.shown &&
       el(

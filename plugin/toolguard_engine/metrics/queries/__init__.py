@@ -5,6 +5,7 @@ Invariants: the totals of a range are the sum of its buckets, and the parts of a
 whole. `now` is in milliseconds since 1970. SQLite's errors are left to the caller (`database.reported`).
 """
 
+from toolguard_engine.metrics.queries import undoable
 from toolguard_engine.metrics.queries.call_totals import models, overview, timeseries
 from toolguard_engine.metrics.queries.decision_totals import SAVED_PER_LOOP, guard
 from toolguard_engine.metrics.queries.feeds import DecisionFilter, calls_after, decisions, decisions_after, live, newest
@@ -31,5 +32,6 @@ __all__ = [
     "search",
     "timeline",
     "timeseries",
+    "undoable",
     "usage",
 ]

@@ -8,6 +8,7 @@ import msgspec
 
 Was = Literal["file", "folder", "link", "nothing", "moved"]
 
+DESCRIPTION = "entry.json"
 MAX_ENTRY = 8_000_000
 """Bytes of the file that describes an entry."""
 
@@ -30,7 +31,7 @@ class SavedPath(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class UndoCause(msgspec.Struct, frozen=True, omit_defaults=True):
     """The call that was about to run, or the entry that a person was about to restore (`restores`). `shown`: the call as it
-    is shown to people; `at`: seconds since 1970."""
+    is shown to people; `at`: seconds since 1970; `nonce`: if it was held before."""
 
     at: float
     tool: str = ""
@@ -38,6 +39,7 @@ class UndoCause(msgspec.Struct, frozen=True, omit_defaults=True):
     agent: str = ""
     session: str = ""
     call: str = ""
+    nonce: str = ""
     restores: str = ""
 
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import msgspec
 
 from toolguard_engine.stores import atomic, state_files
-from toolguard_engine.stores.undo.undo_entry import ENTRIES, MAX_ENTRY, UndoCause, UndoEntry
+from toolguard_engine.stores.undo import undo_notes
+from toolguard_engine.stores.undo.undo_entry import DESCRIPTION, ENTRIES, MAX_ENTRY, UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_saving import UndoSaving
 from toolguard_engine.stores.undo.undo_sizes import UndoSizes
 
-DESCRIPTION = "entry.json"
 UNFINISHED = "new-"
 _ABANDONED_SECONDS = 600.0
 _TRIES = 20
@@ -55,7 +55,7 @@ class UndoFolder:
         is_over: Callable[[], bool] = lambda: False,
     ) -> UndoEntry:
         """Makes an entry of what `fill` saves; one without paths is not kept. Raises `OSError`."""
-        name, folder = self._new()
+        name, folder = self._new(cause.nonce)
         try:
             saving = UndoSaving(folder, self._max_bytes / 2, lambda path: self._is_own(path) or is_left_out(path), is_over)
             fill(saving)
@@ -71,10 +71,11 @@ class UndoFolder:
             shutil.rmtree(folder, ignore_errors=True)
         return entry
 
-    def _new(self) -> tuple[str, Path]:
+    def _new(self, nonce: str) -> tuple[str, Path]:
+        """The entry of a held call has its nonce as its name, so that nobody has to look for it."""
         atomic.make_folder(self.path)
-        for _ in range(_TRIES):
-            name = secrets.token_hex(3)
+        for attempt in range(_TRIES):
+            name = nonce if not attempt and undo_notes.is_name(nonce) else secrets.token_hex(3)
             folder = self.path / f"{UNFINISHED}{name}"
             if not (self.path / name).exists():
                 with suppress(FileExistsError):
