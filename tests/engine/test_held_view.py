@@ -172,3 +172,27 @@ def test_lines_that_are_short_stand_as_they_are(lines: list[str]) -> None:
     view = held_view.view(held({"content": "\n".join(lines)}))
     assert [row.text for row in view.blocks[0].rows] == lines
     assert view.complete
+
+
+LITERALS = {
+    "duplicate keys": ('{ command: "ls", command: "PAYLOAD" }', (("command", "ls"), ("command", "PAYLOAD"))),
+    "numbers as written": (
+        "{ a: 1e3, b: -0, c: 10000000000000000000000000000001 }",
+        (("a", "1e3"), ("b", "-0"), ("c", "1" + "0" * 30 + "1")),
+    ),
+    "words as names": ("{ null: true, true: null, NaN: 1 }", (("null", "true"), ("true", "null"), ("NaN", "1"))),
+}
+"""What is shown, and its arguments. No call is shown with the first, but an entry may have been written by somebody else."""
+
+
+@pytest.mark.parametrize("name", LITERALS)
+def test_a_literal_is_read_with_every_character(name: str) -> None:
+    shown, arguments = LITERALS[name]
+    assert call_source.arguments(f"exec({shown})", "exec") == arguments
+
+
+@pytest.mark.parametrize(
+    "shown", ['{ a: "x" /* PAYLOAD */ }', '{ a: "x" // PAYLOAD\n }', '{ a: "x" } PAYLOAD', '{ a: "x" } { b: "PAYLOAD" }']
+)
+def test_what_is_no_literal_hides_nothing(shown: str) -> None:
+    assert "PAYLOAD" in "".join(text for _, text in call_source.arguments(shown, "exec"))

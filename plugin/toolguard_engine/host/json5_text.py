@@ -17,6 +17,7 @@ _TOKEN = lazy_re.compile(
     re.DOTALL,
 )
 _NUMBER = lazy_re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?")
+_COLON = lazy_re.compile(r"\s*+:")
 _CLOSING = "}]"
 
 
@@ -28,7 +29,20 @@ def decoded(data: bytes) -> Any:
         return json.loads("".join(_as_json(data.decode())))
 
 
-def _as_json(text: str) -> Iterator[str]:
+class Members(tuple[tuple[str, Any], ...]):
+    """The names and values of an object, in their order. None hides another one of the same name."""
+
+    __slots__ = ()
+
+
+def as_written(text: str) -> Any:
+    """The value of such a text with every character of it: objects as `Members`, numbers as they are written. Raises
+    `ValueError`, also where there is a comment."""
+    parts = list(_as_json(text, comments=False))
+    return json.loads("".join(parts), object_pairs_hook=Members, parse_int=str, parse_float=str, strict=False)
+
+
+def _as_json(text: str, *, comments: bool = True) -> Iterator[str]:
     """The text without comments and trailing commas, with all names and strings in double quotes."""
     comma, at = "", 0
     while at < len(text):
@@ -37,11 +51,14 @@ def _as_json(text: str) -> Iterator[str]:
             raise ValueError(f"character {at} is neither JSON nor JSON5")
         at = token.end()
         if token["gap"]:
+            if not comments and not token["gap"].isspace():
+                raise ValueError(f"there is a comment at character {at}")
             continue
         if token[0] == ",":
             comma = ","
             continue
-        yield ("" if token[0] in _CLOSING else comma) + _json_of(token)
+        is_name = bool(token["word"]) and _COLON.match(text, at) is not None
+        yield ("" if token[0] in _CLOSING else comma) + (json.dumps(token[0]) if is_name else _json_of(token))
         comma = ""
 
 
