@@ -88,6 +88,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         "usage": {"recording": False, "path": None, "today": None, "week": None, "problem": ""},
         "dashboard": None,
         "limits": [],
+        "missingExtras": [],
     }
     assert result.exit_code == 0
     assert not places.state_dir.exists()

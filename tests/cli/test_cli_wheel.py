@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import venv
 import zipfile
 from pathlib import Path
 
+import core_environment
 import pytest
 from cli_stage import SOURCE, envelope, names
 
@@ -46,19 +46,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def home(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel. Its dependencies are those of this environment, without its editable install."""
+    """A fresh environment with the wheel. Its dependencies, and no extra, are those of this environment."""
     place = tmp_path_factory.mktemp("fresh") / "venv"
     venv.create(place, with_pip=False, symlinks=True)
     python = place / "bin" / "python"
     put = run(*PIP, "--python", python, "install", "--no-deps", "--no-index", wheel)
     assert put.returncode == 0, put.stderr
-    (site_packages,) = place.glob("lib/python*/site-packages")
-    borrowed = place / "borrowed"
-    borrowed.mkdir()
-    for found in Path(sysconfig.get_path("purelib")).iterdir():
-        if "toolguard" not in found.name and found.suffix != ".pth":
-            (borrowed / found.name).symlink_to(found)
-    (site_packages / "borrowed.pth").write_text(f"{borrowed}\n")
+    core_environment.borrow(place)
     return place
 
 

@@ -8,6 +8,7 @@ import socket
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,12 @@ from toolguard_cli import validation
 from toolguard_cli.hostconfig import config_tree
 from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.policy import offline_guard
-from toolguard_cli.system import apprise_package
+from toolguard_cli.system import extras
 from toolguard_cli.system.paths import Places
 from toolguard_cli.validation import (
     ConfigFinding,
     ConfigSubject,
+    enabled_extras,
     entry_settings,
     file_texts,
     loading,
@@ -395,7 +397,7 @@ TARGETS = [
     ("url: '${NO_SUCH}'", []),
     ("webhook: '${NO_SUCH}/x'", []),
     ("url: 'nonsense://x'", [("error", ".url", "apprise does not know this kind of URL, or a part of it is missing")]),
-    ("url: 'x'", [("error", "", "url is not an apprise URL, such as ntfys://host/topic: nothing is sent to x")]),
+    ("url: 'x'", [("error", "", "url is not one of ntfy or apprise, such as ntfys://host/topic: nothing is sent to x")]),
 ]
 
 
@@ -410,9 +412,10 @@ def test_addresses_of_notifications(places: Places, target: str, wrong: list[tup
 
 
 def test_without_apprise_the_command_that_installs_it_is_named(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apprise_package, "is_installed", lambda: False)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "apprise" else find_spec(name))
     text = ours("{ notify: { targets: { x: { url: 'nonsense://x' } } } }")
-    (found,) = look(places, entry_settings.targets_are_usable, text)
+    assert look(places, entry_settings.targets_are_usable, text) == []
+    (found,) = look(places, enabled_extras.are_installed, text)
     assert (found.level, found.message) == ("warn", "its URL needs apprise, which is not installed")
     assert found.fix == f"{sys.executable} -m pip install 'openclaw-toolguard[notify]'"
 

@@ -22,7 +22,7 @@ from held_stage import hold
 from msgspec import structs
 from notify_stage import LIMIT, Receiver, Stage, serving
 
-from toolguard_cli.notify import apprise_target, message_text, quiet_time, run_notifier, target_worker
+from toolguard_cli.notify import message_text, quiet_time, run_notifier, target_worker, url_target
 from toolguard_cli.notify.delivery import OutgoingMessage, failed
 from toolguard_cli.notify.event_source import kind_of
 from toolguard_cli.system.paths import Places
@@ -57,6 +57,11 @@ PERSON = Decision("ann", "cli")
 def hook() -> Iterator[Receiver]:
     with serving(Receiver()) as receiver:
         yield receiver
+
+
+@pytest.fixture
+def no_apprise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
 
 
 def webhook(receiver: Receiver, **more: Any) -> dict[str, Any]:
@@ -221,6 +226,43 @@ def test_each_target_gets_what_it_asked_for_once(places: Places, hook: Receiver,
     stage.calls.sweep(NOW + 301)
     stage.step(NOW + 302)
     assert [json.loads(line)["event"] for line in (tmp_path / "got").read_text().splitlines()] == ["expired"]
+
+
+LONG = "first " + "\u200b@" * 3_000 + " toolguard approve 3fa9c1d2"
+SENT_TO_NTFY = [
+    ("ntfy://{}/a/b?priority=max", "text", ["a", "b"], 5, ""),
+    ("ntfy://me:pw@{}/a", "text", ["a"], None, "Basic bWU6cHc="),
+    ("ntfy://tk_abc@{}/a", LONG, ["a"], None, "Bearer tk_abc"),
+]
+
+
+@pytest.mark.usefixtures("no_apprise")
+@pytest.mark.parametrize(("address", "text", "topics", "priority", "authorization"), SENT_TO_NTFY)
+def test_ntfy_is_spoken_without_apprise(
+    hook: Receiver, tmp_path: Path, address: str, text: str, topics: list[str], priority: int | None, authorization: str
+) -> None:
+    """A text that the server would turn into a file is shortened; both of its ends stay."""
+    file = tmp_path / "url"
+    file.write_text(address.format(f"127.0.0.1:{hook.port}") + "\n")
+    sender = run_notifier.sender(NotifyTarget(url_file=str(file)), None)
+    assert sender.send(OutgoingMessage("k", "Titel \u00e4", text, {})).error == ""
+    assert [(body["topic"], body["title"], body.get("priority")) for body in hook.bodies] == [
+        (topic, "Titel \u00e4", priority) for topic in topics
+    ]
+    assert {headers.get("Authorization", "") for headers, _ in hook.received} == {authorization}
+    shown = hook.bodies[0]["message"]
+    assert (len(shown.encode()) <= 4_000, shown[:5], shown[-8:]) == (True, text[:5], text[-8:])
+    hook.answer = lambda: 403
+    refused = sender.send(OutgoingMessage("k", "t", "text", {}))
+    assert (refused.error, refused.again) == ("the server answered 403", False)
+
+
+@pytest.mark.usefixtures("no_apprise")
+def test_without_apprise_the_error_of_a_delivery_says_how_to_get_it() -> None:
+    done = run_notifier.sender(NotifyTarget(url="tgram://1/2"), None).send(OutgoingMessage("k", "t", "text", {}))
+    assert done.error == (
+        f"its URL needs apprise, which is not installed; run {sys.executable} -m pip install 'openclaw-toolguard[notify]'"
+    )
 
 
 def test_a_reminder_is_sent_before_the_end_unless_the_call_was_answered(places: Places, hook: Receiver) -> None:
@@ -405,7 +447,7 @@ PROBLEMS = [
     ("x", {}, "set exactly one of"),
     ("x", {"url": "ntfy://h/t", "webhook": "https://h"}, "set exactly one of"),
     ("x", {"url": "ntfy://h/t", "urlFile": "f"}, "url or urlFile"),
-    ("x", {"url": "host/topic"}, "not an apprise URL"),
+    ("x", {"url": "host/topic"}, "not one of ntfy or apprise"),
     ("x", {"webhook": "ftp://h"}, "begins with http"),
     ("x", {"webhook": "https://h/a\r\nX: y"}, "begins with http"),
     ("x", {"webhook": "https://h:99999/"}, "begins with http"),
@@ -427,7 +469,7 @@ def test_problems_of_targets(name: str, target: dict[str, Any], problem: str) ->
 
 SECRET = "t0psecrettoken99"
 MASKED = [
-    ({"url": f"tgram://{SECRET}/123456"}, "apprise tgram://***"),
+    ({"url": f"tgram://{SECRET}/123456"}, "url tgram://***"),
     ({"webhook": f"https://user:{SECRET}@host.example:8443/{SECRET}?k={SECRET}"}, "webhook https://host.example/***"),
     ({"command": ["notify-send", SECRET]}, "command notify-send"),
 ]
@@ -457,7 +499,7 @@ def test_the_words_of_a_service_show_no_part_of_its_address(places: Places) -> N
 def test_parts_of_an_address_are_hidden_as_services_decode_them() -> None:
     address = "mailto://me%40there:pass%2Fw%C3%B6rd-1@127.0.0.1:9/x"
     for text in ("pass%2Fw%C3%B6rd-1", "pass/wörd-1", "me@there", address):
-        shown = failed(f"refused: {text}!", *apprise_target._secrets(address)).error
+        shown = failed(f"refused: {text}!", *url_target._secrets(address)).error
         assert shown == "refused: ***!"
 
 

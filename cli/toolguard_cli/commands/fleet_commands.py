@@ -34,6 +34,6 @@ app = command_app()
 def group() -> None:
     """Set up and manage a fleet of gateways that share one database.
 
-    Requires the [fleet] extra: pip install '.[fleet]' in the checkout. Passwords belong in ~/.pgpass, not in a connection
+    Requires the [fleet] extra. Passwords belong in ~/.pgpass, not in a connection
     string.
     """

@@ -13,6 +13,7 @@ from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.fleet import fleet_session
 from toolguard_cli.fleet.page_settings import BIND, PORT, USER_HEADER, PageSettings
 from toolguard_cli.person import require_human
+from toolguard_cli.system import extras
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.system.tcp_ports import is_loopback
@@ -64,9 +65,10 @@ def run(
     approval needs a signature, made with a passkey on the page or with the command that it shows.
     """
     require_human.refuse(places, COMMAND, loosens=False)
+    extras.require(extras.FLEET, extras.DASHBOARD)
     settings = _settings(fleet_session.chosen(places, dsn), listen, socket, tuple(hosts or ()), socket_group, user_header)
     with fleet_session.user_errors():
-        from toolguard_cli.fleet import run_page  # noqa: PLC0415 - needs the extra, and the server takes long to import
+        from toolguard_cli.fleet import run_page  # noqa: PLC0415 - needs the extras, and the server takes long to import
 
         run_page.run(settings, lambda address: show(Result(COMMAND, {}, tuple(_running(settings, address))), as_json=False))
     return Result(COMMAND, {}, (Line("info", "the fleet dashboard has stopped"),))

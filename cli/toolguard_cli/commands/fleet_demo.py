@@ -11,9 +11,8 @@ import typer
 
 from toolguard_cli.commands.command_options import Yes, command, command_app
 from toolguard_cli.commands.demo_fleet import DemoFleet, DemoGateway
-from toolguard_cli.fleet import fleet_session
 from toolguard_cli.rig import downloads
-from toolguard_cli.system import subprocesses
+from toolguard_cli.system import extras, subprocesses
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal.progress import Steps
 from toolguard_cli.terminal.result import Line, Result
@@ -46,7 +45,7 @@ def run(
     """
     if as_json and not yes:
         raise typer.BadParameter("a script cannot answer in another terminal; add --yes", param_hint="--json")
-    fleet_session.require_extra()
+    extras.require(extras.FLEET)
     progress = (lambda _: None) if as_json else Steps()
     real = downloads.ensure(openclaw or downloads.OPENCLAW_VERSION, progress)
     with subprocesses.interruptible(), DemoFleet(real, gateways, progress) as fleet:

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
+from toolguard_cli.approvals import budgets
 from toolguard_cli.commands.command_options import DryRun, command, command_app
 from toolguard_cli.operations import answer_about_tools, guard_lines, install_plugin
 from toolguard_cli.person import require_human
 from toolguard_cli.setup import engine_code
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
+from toolguard_cli.validation import enabled_extras
 
 app = command_app()
 
@@ -37,5 +39,5 @@ def install(
     if dry_run:
         return result
     engine_code.pack()
-    lines = (*result.lines, *answer_about_tools.begin(places))
+    lines = (*result.lines, *answer_about_tools.begin(places), *enabled_extras.lines(budgets.settings(places)))
     return guard_lines.after(replace(result, lines=lines), places)

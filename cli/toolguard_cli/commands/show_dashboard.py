@@ -16,6 +16,7 @@ from toolguard_cli.dashboard import discovery, open_browser, token
 from toolguard_cli.dashboard.server_settings import DashboardSettings
 from toolguard_cli.person import require_human
 from toolguard_cli.status import cost_format
+from toolguard_cli.system import extras
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.system.tcp_ports import is_loopback
@@ -134,7 +135,8 @@ def _moved(running: discovery.Running, request: DashboardRequest) -> str:
 
 
 def _serve(places: Places, metrics: MetricsConfig, db: Path, request: DashboardRequest) -> Result:
-    from toolguard_cli.dashboard import run_server  # noqa: PLC0415 - importing the server takes long
+    extras.require(extras.DASHBOARD)
+    from toolguard_cli.dashboard import run_server  # noqa: PLC0415 - needs the extra, and takes long to import
 
     bind, port = request.bind or metrics.dashboard.bind, request.port or metrics.dashboard.port
 

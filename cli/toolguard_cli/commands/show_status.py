@@ -24,6 +24,7 @@ from toolguard_cli.system import disk_trial
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result, dated
+from toolguard_cli.validation import enabled_extras
 from toolguard_engine.config import conflicts
 from toolguard_engine.config.settings import Config
 from toolguard_engine.stores import atomic, call_log, engines
@@ -57,6 +58,7 @@ def run(places: Places) -> Result:
         *overview.first_lines(held),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
+        *enabled_extras.lines(config),
         *guard_lines.lines(proof if known else replace(proof, fix="")),
         _installed(places, known),
         *_running(running, last),
@@ -83,6 +85,7 @@ def run(places: Places) -> Result:
         "budgets": [budgets.data(standing, config) for standing in budgets.worth_a_look(held.standings or [], config)],
         **usage_lines.data(used),
         "limits": limit_lines.data(limits)["limits"],
+        "missingExtras": sorted({lacking.extra.name for lacking in enabled_extras.missing(config)}),
     }
     return Result("status", data, tuple(lines))
 

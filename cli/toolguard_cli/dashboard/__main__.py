@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from toolguard_cli.dashboard import run_server
 from toolguard_cli.dashboard.discovery import Running
 from toolguard_cli.dashboard.server_settings import BIND, PORT, DashboardSettings
 from toolguard_cli.dashboard.vouched import Voucher
 from toolguard_cli.person import require_human
+from toolguard_cli.system import extras
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.host import metrics_path
@@ -36,6 +36,9 @@ def main(arguments: list[str], on_serving: Callable[[Running], None] | None = No
         settings = DashboardSettings(
             metrics_path.resolve(str(given.db)), places, given.bind, given.port, tuple(given.host), given.owned, voucher
         )
+        extras.require(extras.DASHBOARD)
+        from toolguard_cli.dashboard import run_server  # noqa: PLC0415 - needs the extra
+
         return run_server.run(settings, on_serving, held)
     except UserError as error:
         print(f"{error.message}{f'; {error.fix}' if error.fix else ''}", file=sys.stderr)  # noqa: T201 - for the parent process

@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system import extras
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.config.fleet_settings import has_password
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from toolguard_fleet.fleet_errors import FleetError
     from toolguard_fleet.person_access import PersonSession
 
-EXTRA = ".[fleet]"
 VARIABLE = "TOOLGUARD_FLEET_DSN"
 NO_DSN = "no fleet database was specified"
 GIVE_DSN = f"give --dsn 'host=db.example dbname=fleet', or set {VARIABLE}"
@@ -32,17 +29,10 @@ REACH_FIX = "check host, port and dbname in the connection string, and that Post
 CERTIFICATE_FIX = "give the certificate authority with sslrootcert=FILE, and the host name that is in the certificate"
 
 
-def require_extra() -> None:
-    """Raises `UserError` if psycopg is not installed."""
-    if find_spec("psycopg") is None:
-        command = f"in toolguard's checkout: {shlex.quote(sys.executable)} -m pip install {shlex.quote(EXTRA)}"
-        raise UserError("the fleet needs psycopg, which is not installed", command)
-
-
 @contextmanager
 def user_errors() -> Iterator[None]:
     """Turns errors of the database and refusals into a `UserError`. Raises it also without the extra."""
-    require_extra()
+    extras.require(extras.FLEET)
     from toolguard_fleet.fleet_errors import FleetError  # noqa: PLC0415 - needs the extra
 
     try:

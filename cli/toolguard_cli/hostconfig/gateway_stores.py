@@ -12,12 +12,12 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from toolguard_cli.system import extras
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import PLUGIN_ID, Places
 from toolguard_engine.approvals import replies
@@ -110,11 +110,7 @@ def nonces(places: Places, config: Config | None = None) -> HeldCallStore:
 
 def fleet_calls(state_dir: Path, config: Config) -> HeldCallStore:
     """The held calls of a gateway in a fleet, asked for as that gateway. Raises `UserError` without the extra."""
-    if find_spec("psycopg") is None:
-        raise UserError(
-            "the fleet needs psycopg, which is not installed",
-            "in toolguard's checkout: pip install '.[fleet]'",
-        )
+    extras.require(extras.FLEET)
     from toolguard_engine.stores.fleet import fleet_identity  # noqa: PLC0415 - only in a fleet
     from toolguard_fleet.direct_link import DirectLink  # noqa: PLC0415 - as above
 

@@ -13,12 +13,12 @@ from importlib import import_module
 from pathlib import Path
 
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.notify.apprise_target import AppriseTarget
 from toolguard_cli.notify.command_target import CommandTarget
 from toolguard_cli.notify.delivery import Sender
 from toolguard_cli.notify.event_source import EventSource
 from toolguard_cli.notify.gateway_channel import ChannelTarget, GatewayLine
 from toolguard_cli.notify.target_worker import Link, TargetWorker, no_link
+from toolguard_cli.notify.url_target import UrlTarget
 from toolguard_cli.notify.webhook_target import WebhookTarget
 from toolguard_cli.system import subprocesses
 from toolguard_engine.config import conflicts, notify_targets
@@ -59,7 +59,7 @@ def sender(target: NotifyTarget, line: GatewayLine | None) -> Sender:
             return CommandTarget(target)
         case "channel":
             return ChannelTarget(target, line)
-    return AppriseTarget(target)
+    return UrlTarget(target)
 
 
 def run(settings: NotifierSettings) -> int:

@@ -1,31 +1,31 @@
-"""The optional package apprise: whether it is installed, and which addresses it knows."""
+"""Which addresses something can be sent to: those of ntfy at once, all others through the optional package apprise."""
 
 from __future__ import annotations
 
 import logging
-import shlex
-import sys
 import warnings
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
-EXTRA = "openclaw-toolguard[notify]"
-MISSING = "its URL needs apprise, which is not installed"
+from toolguard_cli.system import ntfy_address
+from toolguard_cli.system.extras import NOTIFY
+
 UNKNOWN = "apprise does not know this kind of URL, or a part of it is missing"
 
 
-def is_installed() -> bool:
-    return find_spec("apprise") is not None
+def problem(address: str) -> str:
+    """Why nothing can be sent there; empty if it can. Sends nothing."""
+    if lacks(address):
+        return NOTIFY.lack
+    return "" if ntfy_address.parse(address) or _knows(address) else UNKNOWN
 
 
-def install_command() -> str:
-    """The command that installs apprise for the Python that runs."""
-    return f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(EXTRA)}"
+def lacks(address: str) -> bool:
+    """Whether it needs apprise, which is not installed."""
+    return ntfy_address.parse(address) is None and not NOTIFY.is_installed()
 
 
-def knows(address: str) -> bool:
-    """Sends nothing. Call it if apprise is installed."""
+def _knows(address: str) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         apprise: Any = import_module("apprise")  # 0.1 s

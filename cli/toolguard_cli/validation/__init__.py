@@ -11,7 +11,16 @@ from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.hostconfig.finding import LEVELS, ConfigFinding, Level
 from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.system.paths import Places
-from toolguard_cli.validation import entry_settings, file_texts, loading, pluginids, resources, rule_ids, startup
+from toolguard_cli.validation import (
+    enabled_extras,
+    entry_settings,
+    file_texts,
+    loading,
+    pluginids,
+    resources,
+    rule_ids,
+    startup,
+)
 from toolguard_cli.validation.subject import OWN, ConfigSubject, parts
 
 Check = Callable[[ConfigSubject], Iterator[ConfigFinding]]
@@ -25,6 +34,7 @@ CHECKS: tuple[Check, ...] = (
     entry_settings.fits,
     entry_settings.agrees,
     entry_settings.targets_are_usable,
+    enabled_extras.are_installed,
     entry_settings.agents_are_called_so,
     rule_ids.are_known,
     loading.is_allowed,

@@ -147,10 +147,7 @@ def targets_are_usable(subject: ConfigSubject) -> Iterator[ConfigFinding]:
         steps: Steps = (*TARGETS, name_of, "url")
         if not notify_targets.is_set(target.url):
             continue
-        if not apprise_package.is_installed():
-            fix = apprise_package.install_command()
-            yield finding(subject.tree, (*OWN, *steps), "warn", apprise_package.MISSING, fix)
-        elif not apprise_package.knows(str(target.url)):
+        if apprise_package.problem(str(target.url)) == apprise_package.UNKNOWN:
             yield finding(subject.tree, (*OWN, *steps), "error", apprise_package.UNKNOWN, _change(subject, steps))
 
 

@@ -73,7 +73,7 @@ def _wrong_address(target: NotifyTarget, own: Kind) -> str:
         if not address or address.scheme not in ("http", "https") or not address.hostname:
             return "webhook is not an address that begins with http:// or https://"
     if own == "url" and is_set(target.url) and not _SCHEME.match(str(target.url)):
-        return "url is not an apprise URL, such as ntfys://host/topic"
+        return "url is not one of ntfy or apprise, such as ntfys://host/topic"
     return ""
 
 
@@ -103,13 +103,13 @@ def split(address: str) -> SplitResult | None:
 
 
 def masked(target: NotifyTarget) -> str:
-    """Where it sends to, without what is secret: for an apprise URL its scheme only, for a webhook its host."""
+    """Where it sends to, without what is secret: for a URL its scheme only, for a webhook its host."""
     match kind(target):
         case "url":
             if is_set(target.url_file):
-                return printable.cut(f"apprise, from {target.url_file}", MAX_SHOWN)
+                return printable.cut(f"url, from {target.url_file}", MAX_SHOWN)
             scheme = _SCHEME.match(str(target.url))
-            return f"apprise {scheme[1].lower() if scheme else ''}://{HIDDEN}"
+            return f"url {scheme[1].lower() if scheme else ''}://{HIDDEN}"
         case "webhook":
             address = split(str(target.webhook))
             return printable.cut(

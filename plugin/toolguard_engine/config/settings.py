@@ -219,8 +219,8 @@ class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
 
 class NotifyTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
-    """Where notifications go: exactly one of `url`, `url_file` (for apprise), `webhook`, `command` and `channel`. `events`:
-    only these, of those that are enabled."""
+    """Where notifications go: exactly one of `url`, `url_file` (of ntfy or apprise), `webhook`, `command` and `channel`.
+    `events`: only these, of those that are enabled."""
 
     url: TargetAddress | msgspec.UnsetType = msgspec.UNSET
     url_file: FilePath | msgspec.UnsetType = msgspec.UNSET

@@ -8,7 +8,16 @@ from dataclasses import asdict
 from toolguard_cli import migrations, validation
 from toolguard_cli.doctor.check_types import FIX_CONFIG, UNREAD, Check, DoctorSubject, Status
 from toolguard_cli.hostconfig.setting_errors import KEYS
-from toolguard_cli.validation import ConfigFinding, entry_settings, file_texts, loading, resources, rule_ids, startup
+from toolguard_cli.validation import (
+    ConfigFinding,
+    enabled_extras,
+    entry_settings,
+    file_texts,
+    loading,
+    resources,
+    rule_ids,
+    startup,
+)
 from toolguard_engine.wording import printable
 
 _ELSEWHERE = (
@@ -16,6 +25,7 @@ _ELSEWHERE = (
     file_texts.included,
     entry_settings.is_there,
     entry_settings.targets_are_usable,
+    enabled_extras.are_installed,
     loading.is_allowed,
     loading.is_on,
     resources.can_run,

@@ -11,7 +11,7 @@ from pathlib import Path
 from toolguard_cli.dashboard import discovery, token
 from toolguard_cli.dashboard.discovery import Running
 from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, Fix, shown
-from toolguard_cli.system import tcp_ports
+from toolguard_cli.system import extras, tcp_ports
 from toolguard_cli.system.tcp_ports import is_loopback
 from toolguard_engine.host import metrics_path
 from toolguard_engine.stores import open as stores
@@ -27,6 +27,9 @@ def served(subject: DoctorSubject) -> Check:
     running = discovery.running(db)
     if not own.enabled:
         return Check(ID, "ok", f"it is off; one runs at {running.url} (process {running.pid})" if running else "it is off")
+    if not extras.DASHBOARD.is_installed():
+        fix = extras.install_command(extras.DASHBOARD)
+        return Check(ID, "error", f"it is on, but {extras.DASHBOARD.lack}", fix, _data(subject, running))
     if running is None:
         return _silent(subject)
     if not is_loopback(own.bind):

@@ -4,6 +4,7 @@ nothing of it is loaded or asked."""
 from __future__ import annotations
 
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
+from toolguard_cli.system import extras
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.config.fleet_settings import FleetConfig
 from toolguard_engine.stores.locked import StoreError
@@ -65,6 +66,8 @@ def database(subject: DoctorSubject) -> Check:
         return Check(DATABASE, "ok", NO_FLEET)
     if fleet.problem[1]:
         return Check(DATABASE, "error", "not checked, because the settings of the fleet are invalid", "see fleet above")
+    if not extras.FLEET.is_installed():
+        return Check(DATABASE, "error", f"held calls are blocked: {extras.FLEET.lack}", extras.install_command(extras.FLEET))
     from toolguard_cli.fleet import database_facts  # noqa: PLC0415 - only in a fleet
 
     try:

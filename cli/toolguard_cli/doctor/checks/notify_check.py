@@ -10,7 +10,7 @@ from typing import Any
 
 from toolguard_cli.doctor.check_types import FIX_CONFIG, RESTART, UNREAD, Check, DoctorSubject
 from toolguard_cli.hostconfig import gateway_files
-from toolguard_cli.system import apprise_package
+from toolguard_cli.system import apprise_package, extras, secret_setting
 from toolguard_engine.config import notify_targets
 from toolguard_engine.config.settings import NotifyTarget
 from toolguard_engine.stores import open as stores
@@ -74,8 +74,8 @@ def _problems(subject: DoctorSubject) -> Iterator[tuple[str, str]]:
     for name, target in config.targets.items():
         wrong = notify_targets.unchecked(target) or notify_targets.problem(name, target) or _unusable(target)
         if wrong:
-            is_missing = wrong == apprise_package.MISSING
-            fix = apprise_package.install_command() if is_missing else subject.command("config", "validate")
+            is_missing = wrong == extras.NOTIFY.lack
+            fix = extras.install_command(extras.NOTIFY) if is_missing else subject.command("config", "validate")
             yield f"{printable.plain(name)}: {wrong}", fix
     known = [reached for reached in config.targets.values() if notify_targets.unchecked(reached)]
     known += notify_targets.usable(config).values()
@@ -98,7 +98,7 @@ def _unusable(target: NotifyTarget) -> str:
             return f"{printable.plain(file)} cannot be read"
     if notify_targets.kind(target) != "url":
         return ""
-    if not apprise_package.is_installed():
-        return apprise_package.MISSING
-    is_wrong = notify_targets.is_set(target.url) and not apprise_package.knows(str(target.url))
-    return apprise_package.UNKNOWN if is_wrong else ""
+    try:
+        return apprise_package.problem(secret_setting.read(target.url, target.url_file))
+    except ValueError as error:
+        return printable.plain(str(error))

@@ -1,7 +1,4 @@
-"""A target by URL, through apprise: Telegram, Slack, Discord, Signal, ntfy, mail, the desktop and many more.
-
-Apprise is optional: `pip install 'openclaw-toolguard[notify]'`.
-"""
+"""A target by URL: an ntfy server, or through apprise Telegram, Slack, Discord, Signal, mail, the desktop and many more."""
 
 from __future__ import annotations
 
@@ -11,20 +8,17 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
-from toolguard_cli.notify import secret_setting
 from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, describe, failed
-from toolguard_cli.system import apprise_package
+from toolguard_cli.notify.http_post import ANSWER_SECONDS, CONNECT_SECONDS
+from toolguard_cli.notify.ntfy_target import NtfyTarget
+from toolguard_cli.system import apprise_package, extras, ntfy_address, secret_setting
 from toolguard_engine.config.settings import NotifyTarget
-
-CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 45.0
-"""Longer than usual: a message that a slow server takes after all must not be sent again."""
 
 _PARTS = re.compile(r"[^/:@?&=#,+]{5,}")
 _KNOWN = "https"
 
 
-class AppriseTarget:
+class UrlTarget:
     def __init__(self, target: NotifyTarget) -> None:
         self._target = target
         self._made: tuple[str, Any] = ("", None)
@@ -32,8 +26,10 @@ class AppriseTarget:
     def send(self, message: OutgoingMessage) -> Delivery:
         address = ""
         try:
-            apprise: Any = import_module("apprise")  # optional, 0.1 s
             address = secret_setting.read(self._target.url, self._target.url_file)
+            if ntfy := ntfy_address.parse(address):
+                return NtfyTarget(ntfy).send(message)
+            apprise: Any = import_module("apprise")  # optional, 0.1 s
             service = self._service(apprise, address)
             if service is None:
                 return Delivery(apprise_package.UNKNOWN, again=False)
@@ -41,7 +37,7 @@ class AppriseTarget:
                 sent = service.notify(body=message.text, title=message.title, body_format=apprise.NotifyFormat.TEXT)
                 lines = log.getvalue().strip().splitlines()
         except ImportError:
-            return Delivery(f"apprise is not installed; run {apprise_package.install_command()}")
+            return Delivery(f"{extras.NOTIFY.lack}; run {extras.install_command(extras.NOTIFY)}")
         except Exception as error:  # noqa: BLE001 - a plugin of apprise may raise anything
             return failed(describe(error), *_secrets(address))
         return Delivery() if sent else failed(lines[-1] if lines else "the service did not accept it", *_secrets(address))
