@@ -38,12 +38,22 @@ export function gatewayName(state) {
   return process.env.OPENCLAW_PROFILE || basename(state).replace(/^\./, "") || "openclaw";
 }
 
-/** Where uv and pipx put the environment of a program, below the home. `system/paths.py` has the same list. */
-const TOOLS = [".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs"];
+/** Where toolguard's environment is, below the home. `host/file_names.py` has the same list. */
+const ENVIRONMENTS = [
+  ".toolguard",
+  ".local/share/uv/tools/openclaw-toolguard",
+  ".local/share/pipx/venvs/openclaw-toolguard",
+  ".local/pipx/venvs/openclaw-toolguard",
+];
+/** The folders of `ENVIRONMENTS`. */
+export const environments = () => ENVIRONMENTS.map((place) => join(homedir(), place));
+
+/** If toolguard is found nowhere else. */
+const ANY = "python3";
 
 /**
  * The interpreter that has toolguard: named in the config, recorded by `toolguard install`, that of the checkout that
- * contains this file, or that of uv or pipx. Environment variables are not used: OpenClaw reads a `.env` in its working directory, which an agent
+ * contains this file, or that of one of `ENVIRONMENTS`. Environment variables are not used: OpenClaw reads a `.env` in its working directory, which an agent
  * can write.
  * @param {string} root the folder of the plugin
  * @param {string} state
@@ -52,9 +62,9 @@ const TOOLS = [".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/
  */
 export function python(root, state, config) {
   if (config?.python) return config.python;
-  const tools = TOOLS.map((place) => join(homedir(), place, "openclaw-toolguard", "bin", "python"));
-  const usual = [join(root, "..", "..", ".venv", "bin", "python"), ...tools];
-  return recorded(state) || usual.find((place) => existsSync(place)) || "python3";
+  const own = environments().map((place) => join(place, "bin", "python"));
+  const usual = [join(root, "..", "..", ".venv", "bin", "python"), ...own];
+  return recorded(state) || usual.find((place) => existsSync(place)) || ANY;
 }
 
 /** @param {string} state */
@@ -69,14 +79,20 @@ function recorded(state) {
 
 /**
  * -P and -E keep the current folder (perhaps an agent's workspace) and PYTHON* variables from replacing the engine's code.
+ * As long as toolguard is not found, it is looked for again at each start, so an engine that is installed later needs no restart of
+ * the gateway.
  * @param {string} root
  * @param {string} state
  * @param {any} config
  * @returns {Command}
  */
 export function engineCommand(root, state, config) {
+  let found = python(root, state, config);
   return {
-    python: python(root, state, config),
+    get python() {
+      if (found === ANY) found = python(root, state, config);
+      return found;
+    },
     args: ["-P", "-E", "-m", "toolguard_engine"],
     cwd: existsSync(state) ? state : root,
     env: process.env,

@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { configPath, engineCommand, gatewayName, python, stateDir } from "./command.mjs";
+import { configPath, engineCommand, environments, gatewayName, python, stateDir } from "./command.mjs";
 import { Dashboard, dashboardCommand } from "./dashboard.mjs";
 import { stampOf } from "./config_includes.mjs";
 import { Engine, PROTOCOL } from "./engine.mjs";
@@ -159,7 +159,7 @@ function makeCore(api, root, version, logger) {
 function placesOf(root, state, config) {
   /** @type {Places | undefined} */
   let made;
-  return () => (made ??= new Places(factsOf(state, configPath(state), config, [root, environmentOf(root, state, config)])));
+  return () => (made ??= new Places(factsOf(state, configPath(state), config, [root, environmentOf(root, state, config), ...environments()])));
 }
 
 /**

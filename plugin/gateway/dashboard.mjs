@@ -44,7 +44,7 @@ export function dashboardCommand(root, state, configPath, config) {
   const options = { db: dbPath, "state-dir": state, config: configPath, bind, port };
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
   const all = ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, ...hosts.map((host) => `--host=${host}`), "--owned", "--vouched"];
-  return { ...engineCommand(root, state, config), args: all };
+  return Object.assign(engineCommand(root, state, config), { args: all });
 }
 
 /**

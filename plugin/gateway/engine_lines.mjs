@@ -1,5 +1,7 @@
 // Lines of the engine: answers, and what it says on its error output or when it cannot be started.
 
+import { VERSION } from "./version.mjs";
+
 /** @typedef {Record<string, any>} Message */
 
 /** The id in the line of an answer; the engine writes type and id first. */
@@ -55,9 +57,11 @@ export function explained(text) {
   return BROKEN.test(text) ? `${text} - toolguard's Python was removed or replaced while it was in use. ${UNJUDGED}` : text;
 }
 
+const PACKAGE = `openclaw-toolguard==${VERSION}`;
 const UNJUDGED =
-  "No call is judged, and failMode decides. Install the Python part (`uv tool install --force openclaw-toolguard`), " +
-  "then run `toolguard doctor`, which names the next command";
+  `No call is judged, and failMode decides. Install the Python part (\`uv tool install --force ${PACKAGE}\`, or without uv: ` +
+  `\`python3 -m venv ~/.toolguard && ~/.toolguard/bin/pip install ${PACKAGE}\`), then run \`toolguard doctor\`, ` +
+  "which names the next command";
 
 /** What an environment says whose Python was upgraded or removed, as Homebrew does. */
 const BROKEN = /^dyld\[\d+\]: Library not loaded|No module named '?encodings|error while loading shared libraries/;

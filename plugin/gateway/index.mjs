@@ -11,9 +11,9 @@ import { verdictWithoutEngine } from "./failmode.mjs";
 import { ANY_TEXT, TRACED } from "./messages.mjs";
 import { factsOf, Places } from "./places.mjs";
 import { isLimited, isMeasured } from "./usage.mjs";
+import { VERSION } from "./version.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const { version: VERSION } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"));
 
 /** The lowest priority that the gateway accepts: the hook that runs last has the final decision on a call. */
 const LAST = -Number.MAX_SAFE_INTEGER;

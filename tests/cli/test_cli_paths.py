@@ -11,6 +11,7 @@ import pytest
 import toolguard_engine
 from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
+from toolguard_engine.host import file_names
 
 Table = dict[str, str]
 
@@ -138,13 +139,15 @@ def test_the_options_are_remembered(tmp_path: Path) -> None:
     assert paths.find(None, None, {"HOME": str(tmp_path), "TOOLGUARD_STATE_DIR": str(tmp_path)}).given == ()
 
 
-def test_the_environments_of_uv_and_pipx_are_found_as_the_gateway_finds_them(tmp_path: Path) -> None:
-    listed = re.search(r"const TOOLS = \[(.*)\];", (paths.plugin_source() / "command.mjs").read_text("utf-8"))
+def test_the_usual_environments_are_found_as_the_gateway_finds_them(tmp_path: Path) -> None:
+    listed = re.search(
+        r"const ENVIRONMENTS = \[(.*?)\];", (paths.plugin_source() / "command.mjs").read_text("utf-8"), re.DOTALL
+    )
     assert listed
-    assert tuple(re.findall(r'"(.*?)"', listed[1])) == paths.TOOLS
-    assert paths.tool_python(tmp_path) == ""
-    for place in reversed(paths.TOOLS):  # the first of the list comes first
-        python = tmp_path / place / "openclaw-toolguard" / "bin" / "python"
+    assert tuple(re.findall(r'"(.*?)"', listed[1])) == file_names.ENVIRONMENTS
+    assert paths.usual_python(tmp_path) == ""
+    for place in reversed(file_names.ENVIRONMENTS):  # the first of the list comes first
+        python = tmp_path / place / "bin" / "python"
         python.parent.mkdir(parents=True)
         python.touch()
-        assert paths.tool_python(tmp_path) == str(python)
+        assert paths.usual_python(tmp_path) == str(python)

@@ -142,6 +142,6 @@ def test_what_decides_where_notifications_go_is_guarded(tmp_path: Path) -> None:
 def test_where_the_gateway_part_looks_for_the_engine_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     listed = (Path(__file__).parents[2] / "plugin" / "gateway" / "command.mjs").read_text()
-    for folder in file_names.TOOL_FOLDERS:
+    for folder in file_names.ENVIRONMENTS:
         assert f'"{folder}"' in listed
-        assert f"/home/ada/{folder}/openclaw-toolguard" in install_paths.own_places()
+        assert f"/home/ada/{folder}" in install_paths.own_places()

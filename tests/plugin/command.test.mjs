@@ -3,7 +3,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 
-import { configPath, engineCommand, gatewayName, python, stateDir } from "../../plugin/gateway/command.mjs";
+import { configPath, engineCommand, environments, gatewayName, python, stateDir } from "../../plugin/gateway/command.mjs";
+import { dashboardCommand } from "../../plugin/gateway/dashboard.mjs";
+import { notifierCommand } from "../../plugin/gateway/notifier.mjs";
 import { environment, folder } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
@@ -80,13 +82,22 @@ describe("the config file", () => {
     });
 });
 
-describe("the interpreter of uv or pipx", () => {
-  for (const place of [".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs"])
+describe("the interpreter of an environment at a usual place", () => {
+  const tools = [".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs"];
+  for (const place of [".toolguard", ...tools.map((tool) => `${tool}/openclaw-toolguard`)])
     test(place, (t) => {
       const [own, state] = [home(t), folder()];
+      assert.ok(environments().includes(join(own, place)));
       assert.equal(python(folder(), state, {}), "python3");
-      const found = file(join(own, place, "openclaw-toolguard", "bin", "python"));
+      const commands = [
+        engineCommand(folder(), state, {}),
+        notifierCommand(folder(), state, "c", { notify: { targets: { a: { webhook: "https://a.example" } } } }),
+        dashboardCommand(folder(), state, "c", { metrics: { dashboard: { enabled: true } } }),
+      ];
+      assert.deepEqual(commands.map((command) => command?.python), ["python3", "python3", "python3"]);
+      const found = file(join(own, place, "bin", "python"));
       assert.equal(python(folder(), state, {}), found);
+      assert.deepEqual(commands.map((command) => command?.python), [found, found, found], "found by the next start");
       file(join(state, "toolguard", "install.json"), '{"python": "/recorded"}');
       assert.equal(python(folder(), state, {}), "/recorded");
       assert.equal(python(folder(), state, { python: "/named" }), "/named");

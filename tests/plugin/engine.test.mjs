@@ -11,6 +11,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { Engine } from "../../plugin/gateway/engine.mjs";
 import { isError } from "../../plugin/gateway/engine_lines.mjs";
 import { StartWatch } from "../../plugin/gateway/start_watch.mjs";
+import { VERSION } from "../../plugin/gateway/version.mjs";
 import { alive, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
@@ -629,7 +630,8 @@ describe("an engine that cannot start", () => {
       engine.start();
       await until(() => log.warnings.some((text) => expected.test(text)), "the line");
       assert.equal(await engine.ask(PING), null);
-      assert.equal(log.warnings.filter((text) => text.includes("`uv tool install --force openclaw-toolguard`")).length, 1);
+      for (const command of ["`uv tool install --force openclaw-toolguard==", "/bin/pip install openclaw-toolguard=="])
+        assert.equal(log.warnings.filter((text) => text.includes(`${command}${VERSION}\``)).length, 1);
     });
 
   test("an engine that refuses the introduction: every question gets an error at once, which is no silence", async (t) => {

@@ -21,7 +21,6 @@ from toolguard_engine.host import file_names
 from toolguard_engine.stores.atomic import own_folder
 
 PLUGIN_ID = "toolguard"
-TOOLS = file_names.TOOL_FOLDERS
 STATE_NAMES = (".openclaw", ".clawdbot")
 CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
 
@@ -82,9 +81,9 @@ def _named(env: Mapping[str, str], *names: str) -> Path | None:
     return next((Path(env[name]) for name in names if env.get(name)), None)
 
 
-def tool_python(home: Path) -> str:
-    """The Python of toolguard that uv or pipx installed; empty if neither did."""
-    paths = (home / place / file_names.PROJECT / "bin" / "python" for place in TOOLS)
+def usual_python(home: Path) -> str:
+    """The Python that has toolguard, where documentation, uv or pipx put it; empty if there is none."""
+    paths = (home / place / "bin" / "python" for place in file_names.ENVIRONMENTS)
     return next((str(python) for python in paths if python.exists()), "")
 
 

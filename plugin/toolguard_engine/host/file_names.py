@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-TOOL_FOLDERS = (".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs")
-"""Where uv and pipx put the environment of a program, below the home; plugin/gateway/command.mjs has the same list."""
+ENVIRONMENTS = (
+    ".toolguard",
+    ".local/share/uv/tools/openclaw-toolguard",
+    ".local/share/pipx/venvs/openclaw-toolguard",
+    ".local/pipx/venvs/openclaw-toolguard",
+)
+"""Where toolguard's environment is, below the home: as its documentation, uv and pipx put it there;
+plugin/gateway/command.mjs has the same list."""
 
-PROJECT = "openclaw-toolguard"
 KEPT = (
     "key",
     "audit.*",

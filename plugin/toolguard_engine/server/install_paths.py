@@ -30,8 +30,8 @@ _NAME = lazy_re.compile(r""""([^"\n]{1,4096})"|'([^'\n]{1,4096})'""")
 
 def own_places() -> tuple[str, ...]:
     """What the engine and the command line are made of, and where the gateway part would look for them."""
-    tools = (os.path.expanduser(f"~/{folder}/{file_names.PROJECT}") for folder in file_names.TOOL_FOLDERS)  # noqa: PTH111
-    return (*_packages(), *tools)
+    usual = (os.path.expanduser(f"~/{folder}") for folder in file_names.ENVIRONMENTS)  # noqa: PTH111
+    return (*_packages(), *usual)
 
 
 def _packages() -> tuple[str, ...]:

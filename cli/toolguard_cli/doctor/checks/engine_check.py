@@ -39,7 +39,7 @@ def interpreter(subject: DoctorSubject) -> tuple[str, str]:
         unset = subject.command("config", "unset", "python")
         return named, f"{unset}, or correct the setting"
     recorded = subject.record.python if subject.record else ""
-    program = recorded or paths.tool_python(Path.home()) or "python3"
+    program = recorded or paths.usual_python(Path.home()) or "python3"
     return program, f"{subject.command('install')} (it records the Python that runs it)"
 
 
