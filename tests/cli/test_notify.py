@@ -35,6 +35,7 @@ from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.audit_log import AuditEvent
 from toolguard_engine.stores.audit_tail import AuditLine
+from toolguard_engine.stores.notifications import Notification
 
 NOW = 1_750_000_000.0
 ALL = [
@@ -670,6 +671,24 @@ def test_the_command_uses_the_notifier_that_runs(places: Places, hook: Receiver)
     assert "1 sent, 0 waiting, 0 lost" in toolguard("notify", "status", *given).stdout
     assert notifier.end() == 0
     assert len(hook.received) == 1
+
+
+def test_a_target_that_was_just_added_is_tested_once_the_gateway_has_loaded_it(places: Places, hook: Receiver) -> None:
+    """The notifier that runs does not know it yet; its successor does. Other messages to an unknown target end."""
+    stage = Stage(places, targets={"old": {"webhook": f"http://127.0.0.1:{hook.port}/"}})
+    for event in ("held", "test"):
+        one = Notification(
+            id=event, target="hook", event=event, title="", text="", data={}, created=NOW, due=NOW, until=NOW + 20
+        )
+        stage.store.take([one])
+    stage.store.give_up(stage.workers, NOW + 1)
+    states = {name: known.state for name in ("held", "test") if (known := stage.store.state_of(name, "hook"))}
+    assert states == {"held": "lost", "test": "waiting"}
+    Stage(places, targets=webhook(hook)).step(NOW + 2)
+    assert len(hook.received) == 1
+    sent = stage.store.state_of("test", "hook")
+    assert sent
+    assert sent.state == "sent"
 
 
 def test_the_notifier_and_commands_see_what_the_other_wrote(places: Places, hook: Receiver) -> None:

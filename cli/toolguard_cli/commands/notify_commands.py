@@ -23,12 +23,11 @@ from toolguard_engine.config import notify_targets, plugin_manifest
 from toolguard_engine.config.settings import Config, NotifyConfig, NotifyTarget, parse
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
-from toolguard_engine.stores.notifications import Notification, TargetHealth
+from toolguard_engine.stores.notifications import TEST, Notification, TargetHealth
 from toolguard_engine.wording import printable
 
 WAIT_SECONDS = 20.0
 POLL_SECONDS = 0.1
-TEST = "test"
 NO_TARGETS = "there is no notification target, so nobody is notified of a held call"
 ADD = 'toolguard config set notify.targets.phone.url "ntfys://ntfy.example/your-topic"'
 

@@ -10,6 +10,10 @@ State = Literal["waiting", "sent", "lost", "dropped"]
 """`dropped`: there was nothing left to report, for example because the call was answered first."""
 
 
+TEST = "test"
+"""The event of a message that a person sends to see whether a target works."""
+
+
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
     """One event for one target. Times are seconds since 1970.
 
