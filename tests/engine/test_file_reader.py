@@ -143,6 +143,32 @@ def test_paths_in_one_folder_are_looked_at_together(tmp_path: Path) -> None:
     assert not disks.are_local([*near, "relative"])
 
 
+def test_what_is_missing_is_found_without_a_look_at_disks_that_may_hang(tmp_path: Path) -> None:
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "there").touch()
+    (tmp_path / "near" / "out").symlink_to(tmp_path / "net")
+    (tmp_path / "to").symlink_to("near")
+    disks = LocalDisks(slow=[f"{tmp_path}/net"])
+    names = (
+        "near",
+        "near/there",
+        "near/out",
+        "to",
+        "to/there",
+        "near/a",
+        "near/a/b",
+        "to/a",
+        "near/there/x",
+        "to/\0",
+        "z" * 300,
+    )
+    paths = [f"{tmp_path}/{name}" for name in names]
+    assert disks.missing([*paths, str(tmp_path)]) == sorted(path for path in paths if not os.path.lexists(path))
+    for far in ("near/out/x", "to/out/x", "net", "net/x", "near/../net", "near/..", "near/"):
+        assert disks.missing([*paths, f"{tmp_path}/{far}"]) is None, far
+    assert disks.missing([*paths, "relative"]) is None
+
+
 @pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="this system lists no mounts")
 def test_the_mounts_of_this_machine_are_known() -> None:
     disks = LocalDisks()

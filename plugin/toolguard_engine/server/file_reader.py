@@ -196,16 +196,13 @@ class FileReader:
 
     def missing(self, paths: list[str]) -> list[str]:
         """Those of the paths at which there is surely nothing."""
-        return self._looked(_missing, paths)
+        missing = self._disks.missing(paths) if len(paths) <= FEW else None
+        return self.bounded(_missing, paths) or [] if missing is None else missing
 
     def folders(self, paths: list[str]) -> list[str]:
         """Those of the paths at which there is surely a folder."""
-        return self._looked(_folders, paths)
-
-    def _looked(self, look: Callable[[list[str]], list[str]], paths: list[str]) -> list[str]:
         is_local = len(paths) <= FEW and self._disks.are_local(paths)
-        answers = look(paths) if is_local else self.bounded(look, paths)
-        return answers or []
+        return _folders(paths) if is_local else self.bounded(_folders, paths) or []
 
     def _resolve_safely(self, path: str) -> str:
         try:

@@ -72,6 +72,31 @@ class LocalDisks:
                 return False
         return True
 
+    def missing(self, paths: Iterable[str]) -> list[str] | None:
+        """Those of the paths at which there is nothing, each looked at once; None if one may lead to a file system that
+        hangs, or if that is not known. A link is there, wherever it leads."""
+        if not self._knows_mounts():
+            return None
+        folders: dict[str, str | None] = {}
+        missing: dict[str, None] = {}
+        for path in sorted(paths):  # folders before what is in them
+            folder, _, name = path.rpartition("/")
+            if path[:1] != "/" or name in ("", ".", ".."):
+                return None
+            if folder in missing:
+                missing[path] = None
+                continue
+            if folder not in folders:
+                folders[folder] = self._followed(folder)
+            above = folders[folder]
+            if above is None or (at := f"{'' if above == '/' else above}/{name}") in self._slow:
+                return None
+            try:
+                os.lstat(at)
+            except (OSError, ValueError):
+                missing[path] = None
+        return list(missing)
+
     def _knows_mounts(self) -> bool:
         if self._news is not None:
             known, self._is_known = self._is_known, False  # the news come once: whoever is interrupted here looks again
