@@ -22,7 +22,7 @@ from toolguard_engine.server import tool_hints, uncommitted_work, undo_saver
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
-from toolguard_engine.server.undo_saver import UndoSaver
+from toolguard_engine.server.undo_saver import NOTHING_SAVED, Saved, UndoSaver
 from toolguard_engine.stores import system_calls
 from toolguard_engine.stores.undo import undo_notes, undo_restoring, undo_saving
 from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
@@ -211,6 +211,22 @@ def test_what_the_agent_made_in_this_session_is_not_saved(desk: Desk) -> None:
     (desk.work / "own.txt").write_text("x")
     desk.ended()
     assert desk.asks("exec", command="rm own.txt") == []
+
+
+def test_nothing_is_to_be_saved_where_nothing_is(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved: list[str] = []
+
+    def before(_: UndoSaver, __: object, ___: object, changes: tuple[ReplacedContent, ...], ____: str) -> Saved:
+        saved.extend(change.path for change in changes)
+        return NOTHING_SAVED
+
+    monkeypatch.setattr(UndoSaver, "before", before)
+    desk.runs("echo a > new.txt; mkdir -p d; echo b > d/new.txt; ln -s d there")
+    desk.asks("write", path="another.txt", content="x")
+    assert saved == []
+    desk.runs("echo c > notes.txt; echo d > last.txt")
+    desk.asks("write", path="link", content="x")
+    assert saved == [f"{desk.work}/notes.txt", f"{desk.work}/link"]
 
 
 def test_what_git_has_is_not_saved(desk: Desk) -> None:

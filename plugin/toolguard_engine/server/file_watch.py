@@ -111,10 +111,11 @@ class FileWatch:
         self._ended: list[_Result] = []
         self.code_ahead = CodeAhead(reader, self._timer)
 
-    def begins(self, reading: CallReading, process: str = "", *, was_asked: bool = False) -> None:
+    def begins(self, reading: CallReading, process: str = "", *, was_asked: bool = False) -> frozenset[str]:
         """A call may run. `process`: where it is typed into one of the gateway's; `was_asked`: a person has been asked.
 
-        Looks whether there is something where it will write; the rest is done by `settle`.
+        Looks whether there is something where it will write, and returns the paths at which there is nothing; the rest is
+        done by `settle`.
         """
         runs = bool(reading.commands and reading.command_readings)
         judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
@@ -124,29 +125,32 @@ class FileWatch:
         if is_begun:  # whatever comes of the rest, what it does is remembered
             self._begun.append(running)
         if self._reader is None:
-            return
+            return frozenset()
         running.is_seen = False
         effects = (*reading.tool_effects, *chain(*reading.command_effects))
         replaces = any(map(_may_replace, effects))
-        if replaces:
-            self._look(running, self._reader)
+        missing = self._look(running, self._reader) if replaces else frozenset[str]()
         if made := made_folders.folders(reading) if runs else []:
             running.new_folders = self._reader.missing(made)
             if not is_begun:
                 self._begun.append(running)
             if not replaces:
-                self._look(running, self._reader)
+                missing = self._look(running, self._reader)
         running.is_seen = True
+        return missing
 
-    def _look(self, running: _Running, reader: FileReader) -> None:
-        """What is there before the call runs. What an agent is known to have created stays so, whatever is there."""
+    def _look(self, running: _Running, reader: FileReader) -> frozenset[str]:
+        """What is there before the call runs, and what it writes where nothing is. What an agent is known to have created
+        stays so, whatever is there."""
         puts = [each for each in running.files if each.kind != "removed"]
         paths = frozenset(each.path for each in puts)
         unknown = [path for path in paths if not self._is_created(path)]
-        running.there = paths - frozenset(reader.missing(unknown)) if unknown else paths
+        missing = frozenset(reader.missing(unknown) if unknown else ())
+        running.there = paths - missing
         if landing := [each.path for each in puts if each.kind in _LANDS and each.path in running.there]:
             running.folders = frozenset(reader.folders(landing))
         running.is_seen = True
+        return missing
 
     def _is_created(self, path: str) -> bool:
         record = self._memory().exactly(path)

@@ -178,16 +178,17 @@ class Verdicts:
         typed = self._state.guard.typed(read) if read.tool == "process" else ()
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
         limited = self._state.guard.timer.limited
+        missing = frozenset[str]()
         try:  # `suppress` takes several times as long
             was_asked = code.startswith(ASKED)
-            limited(read.work, partial(self._files.begins, read, was_asked=was_asked))
+            missing = limited(read.work, partial(self._files.begins, read, was_asked=was_asked))
             for command in typed:
                 process = str(read.params.get("sessionId", ""))
                 limited(read.work, partial(self._files.begins, command, process, was_asked=was_asked))
         except FAILURES:
             pass
         self._asked.pop(nonce, None)
-        self._tell_saved(call, self._save_for_undo(read, nonce), nonce)
+        self._tell_saved(call, self._save_for_undo(read, nonce, missing), nonce)
         wanted, room = self._state.guard.wanted(call, read.config), self._room(read, code)
         only_there = code == harm_in_room.CODE
         if only_there and room.pid <= 0:
@@ -197,8 +198,9 @@ class Verdicts:
             only_there=only_there, approved=bool(nonce),
         )  # fmt: skip
 
-    def _save_for_undo(self, reading: CallReading, nonce: str) -> Saved:
-        """Keeps what the call is about to change, unless the agent made it in this session."""
+    def _save_for_undo(self, reading: CallReading, nonce: str, missing: frozenset[str] = frozenset()) -> Saved:
+        """Keeps what the call is about to change, unless the agent made it in this session. `missing`: paths at which there
+        is nothing."""
         undo = self._state.setup.undo
         if undo is None or not undo.is_on or reading.config.active_mode == "disabled":
             return NOTHING_SAVED
@@ -209,7 +211,12 @@ class Verdicts:
             if reading.params.get("host") in ELSEWHERE:
                 return NOTHING_SAVED
             changes = self._state.guard.timer.limited(reading.work, partial(replaced_content, reading))
-            mine = tuple(change for change in changes if not self._files.is_made_in_session(change.path, call.session))
+            mine = tuple(
+                change
+                for change in changes
+                if not (change.way == "replaced" and change.path in missing)
+                and not self._files.is_made_in_session(change.path, call.session)
+            )
             return undo.before(call, partial(approval_texts.shown, call), mine, nonce)
         except FAILURES:
             return NOTHING_SAVED
