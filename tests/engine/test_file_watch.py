@@ -347,6 +347,11 @@ def test_a_folder_that_a_program_made_is_not_the_agents_once_something_of_a_pers
     assert not play.may_run("exec", {"command": delete})
 
 
+def test_a_file_tool_makes_the_folders_around_its_file() -> None:
+    call = Call("write", {"path": "~/shown/a/b.txt", "content": "x"}, cwd="/home/ada/work")
+    assert made_folders.folders(CallReading(call, Host("/home/ada"))) == ["/home/ada/shown", "/home/ada/shown/a"]
+
+
 @pytest.mark.parametrize("command", ["acme -o {}/b", "mkdir -p {}/b", "cp a {}/b", "acme" + " -o {}/b --out={}/c" * 9])
 @pytest.mark.parametrize("depth", [60, 600, 5_000])
 def test_few_folders_are_looked_at_however_deep_a_path_is(monkeypatch: pytest.MonkeyPatch, command: str, depth: int) -> None:

@@ -38,6 +38,8 @@ def folders(reading: CallReading) -> list[str]:
     """Absolute paths, the first `MAX_FOLDERS`. Not those on other machines, nor of what may not run. A command that comes
     again makes the same ones, and finding that out costs as much again."""
     commands, work = reading.command_readings, reading.work
+    if not commands:
+        return _folders(reading)
     asked = commands, reading.command_where, reading.command_effects, reading.tool_effects
     known: tuple[object, list[str], float] | None = commands[0].__dict__.get(_KEPT)
     if known is not None and known[0] == asked:
