@@ -147,11 +147,23 @@ def test_the_words_are_kept_with_the_program() -> None:
         ({"x": {"does": "dances"}}, "nobody knows"),
         ({"x": {"verbs": {"a": {"form": "long"}}}}, "unknown keys"),
         ({"x": {"verbs": {"a, b": {}, "b": {}}}}, "twice"),
+        ({"x": {"signals": True, "options": "-s"}}, "values of --signal"),
     ],
 )
 def test_a_manual_that_is_wrong_is_refused(toml: dict[str, dict[str, object]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         list(manual_form.parse(toml))
+
+
+SIGNALLERS = sorted(name for manual in manual_catalogue.from_toml() if manual.signals for name in manual.names)
+
+
+@each_row("program", SIGNALLERS)
+def test_a_signal_is_read_wherever_a_program_takes_one(program: str) -> None:
+    for word, signal in {"-9": "9", "-KILL": "KILL", "-SIGHUP": "SIGHUP"}.items():
+        [words, *_] = readings(program, (program, word, "x"))
+        assert [value.text for value in words.values("--signal")] == [signal]
+        assert words.texts == ("x",)
 
 
 COPIER: dict[str, object] = {"words": "source... target", "does": "copies"}

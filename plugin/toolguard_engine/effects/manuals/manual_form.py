@@ -237,6 +237,8 @@ def _manual(name: str, entry: Mapping[str, Any], table: Mapping[str, Any]) -> Ma
         whole.get("stops", 0),
         entry.get("kind", ""),
     )
+    if made.signals and not any("--signal" in option.names for option in made.usage.options):
+        raise ValueError("its signals are values of --signal, which is not among its options")
     return msgspec.convert(msgspec.to_builtins(made), Manual)
 
 
