@@ -41,15 +41,20 @@ END $$
 PRESENT = "SELECT fleet.present(%s, %s, %s, %s, %s, 'main', '', %s, '{}', 3600, 1, '{}', 600)"
 
 
+def make_days(connection: psycopg.Connection[Any], days: int) -> None:
+    """Makes the tables in a new database, with empty days: one ahead, the others behind."""
+    schema.migrate(connection, days_ahead=1)
+    connection.execute(BEHIND.format(days=days - 2).encode())
+
+
 class AgedFleet:
-    """A database with empty days: one ahead, the others behind. Gateway and person are the owner's."""
+    """A database with so many days. Gateway and person are the owner's."""
 
     def __init__(self, server: TemporaryPostgres, days: int) -> None:
         with psycopg.connect(server.dsn(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE days_{days}".encode())
         self.connection = psycopg.connect(server.dsn(database=f"days_{days}"), autocommit=True)
-        schema.migrate(self.connection, days_ahead=1)
-        self.connection.execute(BEHIND.format(days=days - 2).encode())
+        make_days(self.connection, days)
         self._who = (f"gw-{secrets.token_hex(8)}", secrets.token_bytes(32))
         self.connection.execute("SELECT fleet.join(%s, sha256(%s), 'ops', 'host', '1')", self._who)
         self.connection.execute("SELECT fleet.admit(%s)", self._who[:1])

@@ -1,6 +1,7 @@
 """A fleet under load: simulated gateways through PgBouncer in transaction mode, on a temporary PostgreSQL.
 
-`python fleet_load.py --gateways 200 --seconds 600` is test 9 of the fleet's specification; it prints one JSON object.
+`python fleet_load.py --gateways 200 --seconds 600` is test 9 of the fleet's specification; it prints one JSON object. With
+`--days 400`, the database keeps so many days.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import fleet_days
 import fleet_shipping
 import psutil
 import psycopg
@@ -26,7 +28,6 @@ from psycopg import sql
 
 from toolguard_cli.rig.temporary_pgbouncer import ADMIN, NoPgbouncerError, TemporaryPgbouncer
 from toolguard_cli.rig.temporary_postgres import NoPostgresError, TemporaryPostgres
-from toolguard_fleet import schema
 
 WORKER = Path(__file__).with_name("simulated_gateways.py")
 GATEWAYS, PERSON = "toolguard_gateway", "bench_person"
@@ -38,7 +39,7 @@ TABLES = ("held", "held_closed", "decision", "audit", "call", "call_part", "hour
 @dataclass(frozen=True)
 class LoadSettings:
     """`holds`, `rows`, `lines`: in a second, of the whole fleet. `paced`: the server sets the pace of a fleet of so many
-    gateways instead of this one's."""
+    gateways instead of this one's. `days`: that the database keeps, 33 as `fleet init` makes them."""
 
     gateways: int = 200
     seconds: float = 10.0
@@ -49,6 +50,7 @@ class LoadSettings:
     ramp: float = 5.0
     pool: int = 20
     paced: int = 0
+    days: int = 33
 
 
 @dataclass
@@ -91,7 +93,7 @@ def run(settings: LoadSettings) -> LoadResult:
     """Raises `NoPostgresError`, `NoPgbouncerError`."""
     password = secrets.token_urlsafe(16)
     with TemporaryPostgres() as server:
-        gateways = _prepare(server, settings.gateways, password)
+        gateways = _prepare(server, settings, password)
         _pace(server, settings.paced or settings.gateways)
         with (
             TemporaryPgbouncer(server, {GATEWAYS: _secret(server)}, pool=settings.pool) as bouncer,
@@ -104,11 +106,11 @@ def run(settings: LoadSettings) -> LoadResult:
             return _measured(settings, tasks, server, bouncer)
 
 
-def _prepare(server: TemporaryPostgres, count: int, password: str) -> list[tuple[str, str]]:
+def _prepare(server: TemporaryPostgres, settings: LoadSettings, password: str) -> list[tuple[str, str]]:
     """The schema, the logins, and admitted gateways: id and token."""
-    gateways = [(f"gw-{secrets.token_hex(8)}", secrets.token_bytes(32)) for _ in range(count)]
+    gateways = [(f"gw-{secrets.token_hex(8)}", secrets.token_bytes(32)) for _ in range(settings.gateways)]
     with psycopg.connect(server.dsn(), autocommit=True) as owner:
-        schema.migrate(owner, days_ahead=1)
+        fleet_days.make_days(owner, settings.days)
         secret = sql.Literal(password)
         owner.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(GATEWAYS), secret))
         owner.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(PERSON), secret))

@@ -15,12 +15,13 @@ from toolguard_cli.rig.temporary_pgbouncer import program
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "benches" / "fleet_load.py"
 LIMIT = 3_600
+SMALL = ("--holds", "10", "--rows", "100", "--lines", "40", "--days", "400")
 
 
 @pytest.mark.parametrize(
     ("gateways", "seconds", "load"),
     [
-        pytest.param(20, 4, ("--holds", "10", "--rows", "100", "--lines", "40"), id="small", marks=pytest.mark.thorough),
+        pytest.param(20, 4, SMALL, id="small", marks=pytest.mark.thorough),
         pytest.param(200, 10, (), id="short", marks=pytest.mark.thorough),
         pytest.param(200, 600, (), id="long", marks=pytest.mark.thorough),
     ],
