@@ -223,3 +223,15 @@ def test_duration(seconds: float, expected: str) -> None:
 @each_row(("width", "expected"), [(6, "abcdef"), (5, "ab..."), (3, "..."), (1, "."), (0, "")])
 def test_cut(width: int, expected: str) -> None:
     assert printable.cut("abcdef", width) == expected
+
+
+@pytest.mark.parametrize(
+    ("action", "done", "needed"),
+    [("approve", "approved", "the signature of a signer"), ("revive", "revived", "your own login")],
+)
+def test_in_a_fleet_a_person_is_told_what_a_yes_needs(action: str, done: str, needed: str) -> None:
+    answer = replies.needs_fleet_login("3f9a51c2", action=action)
+    assert answer.text.startswith(f"3f9a51c2 was not {done}: ")
+    assert needed in answer.text
+    assert ("signature" in answer.text) is (action == "approve")
+    assert answer.fix.startswith(f"run toolguard {action} 3f9a51c2 ")

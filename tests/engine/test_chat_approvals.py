@@ -416,3 +416,15 @@ def test_a_call_that_ran_is_said_to_be_undoable_while_it_is(chat: Chat, tmp_path
     assert offer not in chat.pending()
     chat.undo.remove(nonce)
     assert "undo" not in chat.says(nonce).text
+
+
+def test_as_many_codes_count_as_are_kept(chat: Chat) -> None:
+    nonce = chat.held(LONG)
+    [entry] = [entry for entry in chat.store.entries() if entry.nonce == nonce]
+    calls = [structs.replace(entry, nonce=f"{at:08x}") for at in range(confirmation_codes.MAX_KEPT + 1)]
+    codes, here = ConfirmationCodes(b"key"), Showing("chat", "me")
+    words = [codes.issue(here, call, "text", NOW) for call in calls]
+    assert codes.check(here, calls[0], words[0], NOW) in ("none", "other")
+    assert [codes.check(here, call, word, NOW) for call, word in zip(calls[1:], words[1:], strict=True)] == ["right"] * (
+        confirmation_codes.MAX_KEPT
+    )

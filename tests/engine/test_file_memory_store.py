@@ -273,3 +273,18 @@ def test_programs_that_end_and_start(tmp_path: Path, engine: Engine) -> None:
         engine.saves()
         assert Engine(tmp_path).programs == running
     assert engine.whole == 1
+
+
+def test_the_journal_of_another_file_is_not_read(tmp_path: Path, engine: Engine) -> None:
+    """An engine may be killed when it has replaced the file and not yet the journal."""
+    other = Engine(tmp_path)
+    engine.memory.wrote("/old", RECORDS[0])
+    engine.saves()
+    journal = engine.store.path.with_name("made-files.journal")
+    before = journal.read_bytes()
+    other.memory.wrote("/other", RECORDS[0])
+    other.store.save(other.memory.listed, [])
+    journal.write_bytes(before)
+    after = Engine(tmp_path)
+    assert [after.memory.exactly(path) is not None for path in ("/old", "/other")] == [False, True]
+    assert after.store.wants_all

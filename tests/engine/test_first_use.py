@@ -558,3 +558,12 @@ def test_refusal_wins_and_more_than_one_answer_may_trust() -> None:
         for answers in ([], [trusted], [trusted, everywhere], [trusted, everywhere, refused])
     ] == ["new", "changed", "trusted", "refused"]
     assert tool_answer.as_grant(trusted) == tool_answer.as_grant(tool_answer.bound(trusted, use))
+
+
+@pytest.mark.parametrize("kept", [{}, {"words": "a" * 16}, {"schema": "b" * 16}, {"words": "a" * 16, "schema": "b" * 16}])
+def test_an_answer_keeps_how_the_tool_described_itself_and_learns_the_rest(kept: dict[str, str]) -> None:
+    use = ToolUse(ACTS, "shop", "main", words="c" * 16, schema="d" * 16)
+    answer = tool_answer.bound(ToolAnswer("trust", tool=ACTS, **kept), use)
+    assert (answer.words, answer.schema) == (kept.get("words", use.words), kept.get("schema", use.schema))
+    unknown = tool_answer.bound(ToolAnswer("trust", tool=ACTS, **kept), ToolUse(ACTS, "shop", "main"))
+    assert (unknown.words, unknown.schema) == (kept.get("words", ""), kept.get("schema", ""))

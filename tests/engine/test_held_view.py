@@ -196,3 +196,14 @@ def test_a_literal_is_read_with_every_character(name: str) -> None:
 )
 def test_what_is_no_literal_hides_nothing(shown: str) -> None:
     assert "PAYLOAD" in "".join(text for _, text in call_source.arguments(shown, "exec"))
+
+
+@pytest.mark.parametrize("width", [30, 40, 80])
+def test_a_line_that_is_cut_begins_as_the_whole_one_does(width: int) -> None:
+    first = "echo " + "abcdefghij" * 30
+    line = held_text.first_line(held_view.view(held({"content": f"{first}\nsecond\nthird"})), width)
+    shown, cut, more = line.partition("...")
+    assert (cut, first.startswith(shown)) == ("...", True)
+    assert len(shown) > 4
+    assert more == " (2 more lines)"
+    assert held_text.columns(line) <= width

@@ -383,3 +383,15 @@ def test_nobody_adds_it_to_a_signed_grant(world: ChangingWorld) -> None:
     world.restart()
     assert world.grants.active(world.now) == []
     assert not outside(world, "./tool --check a")
+
+
+BY_RULES = ("rule.cloud.delete", "constraint.folders", "approval.always-block")
+NOT_BY_RULES = (
+    "rule.self-protection", "rule.self-protection.possible", "rule.too-intricate", "provenance.order", "budget.spent",
+    "tool.first-use",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("code", [*BY_RULES, *NOT_BY_RULES])
+def test_only_what_a_call_is_may_be_allowed_beforehand(code: str) -> None:
+    assert repeatable_calls.is_by_rules(code) is (code in BY_RULES)
