@@ -52,6 +52,12 @@ SET = [
     "x[0]=ls; x[1]={}; x[2]=id; ${{x[$i]}}", "declare -A x=([a]=ls [b]={}); ${{x[b]}}", "x[a]={}; x[b]=ls; ${{x[a]}}",
     "declare -a x=(ls {}); ${{x[1]}}",
 ]  # fmt: skip
+ARRAYS = [
+    'x=(); x+=({}); x+=(-rf ~); "${{x[@]}}"', 'x+=({}); x+=(-rf); x+=(~); "${{x[@]}}"', 'x+=({}); "${{x[@]}}" -rf ~',
+    'x=({}); x+=(-rf "$HOME"); "${{x[@]}}"', 'x=({}); a && x+=(-f); x+=(-r ~); "${{x[@]}}"', 'x+=({}); "$x" -rf ~',
+    'x[0]={}; "$x" -rf ~', 'x=({} y); "$x" -rf ~', 'x=({} y); "${{x}}" -rf ~', 'x[0]={}; x[1]=y; "${{x[0]}}" -rf ~',
+    'x=(y); x+=({}); "${{x[i]}}" -rf ~', 'x=({} -rf ~); sh -c "${{x[*]}}"', "x+=' -rf ~'; {}$x",
+]  # fmt: skip
 FILTERED = [
     ("~", "head() { rm -rf *; }; ls | head -5"), ("~", "alias head='rm -rf *'; head -5"),
     ("/etc", "ls | sort -o passwd"), ("/etc", "ls | sort > passwd"),
@@ -75,6 +81,17 @@ def decision(command: str) -> str:
 def test_a_value_that_a_variable_may_still_have_counts_where_it_is_run(command: str) -> None:
     assert decision(command.format(HARM)) == "block"
     assert decision(command.format("id")) == "allow"
+
+
+@each_row("command", ARRAYS)
+def test_the_elements_of_an_array_are_words_and_its_name_is_the_first_one(command: str) -> None:
+    assert decision(command.format("rm")) == "block"
+    assert decision(command.format("ls")) == "allow"
+
+
+def test_an_array_that_grows_under_conditions_has_one_word_for_each_element() -> None:
+    runs = read('x=(); a && x+=("p/$y"); b && x+=(q); c && x+=(r); for i in "${x[@]}"; do z "$i"; done').runs
+    assert {run.argv[1].strip("\0") for run in runs if run.name == "z"} == {"p/", "q", "r"}
 
 
 @each_row("run", RUN)

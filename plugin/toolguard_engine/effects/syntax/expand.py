@@ -249,6 +249,9 @@ def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str
         if value is None:
             name = part.name if part.name[:1] != "!" else _named(part.name[1:], state)
             return UNKNOWN, _secret(name) if _SECRET_NAME.search(name) else None
+        if part.quoted and not part.every and " " in value:  # the name of an array is that of its first element
+            first = state.variables.get(f"{part.name}[0]")
+            value = first if isinstance(first, str) else value
         return value, state.feeds.get(part.name)
     if operator[-1:] in "-=+?" and operator != "##":
         other, feed = text_of(part.operand, state, capture)

@@ -10,6 +10,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import FilePlace
 from toolguard_engine.effects.syntax.syntax_tree import (
+    SUBSCRIPT,
     Literal,
     Redirection,
     Simple,
@@ -66,6 +67,11 @@ def _element(name: str, value: Word) -> Word:
     )
 
 
+def _add_element(command: Simple, array: str, which: str, value: Word, *, append: bool = False) -> None:
+    """Sets an element of an array, and of the array as a whole one more."""
+    command.assigns += ((array + which, value, append), (array, _spaced(value), True))
+
+
 class PartReader(WordReader):
     """Reads words, and what stands between them in a simple command; `at` is the current position."""
 
@@ -90,17 +96,20 @@ class PartReader(WordReader):
         if not rest and self.text.startswith("(", self.at):
             self.at += 1
             values = self._until_parenthesis(depth)
+            if match[3]:
+                for value in values:
+                    _add_element(command, match[1], SUBSCRIPT, value)
+                return
             command.assigns += (
-                (match[1], _spaced(value) if position else value, bool(match[3]) or position > 0)
-                for position, value in enumerate(values)
+                (match[1], _spaced(value) if position else value, position > 0) for position, value in enumerate(values)
             )
             return
         value = self._word(depth) if rest is None else rest
         name, append = match[1], bool(match[3])
         if match[2] is None:
             command.assigns.append((name, value, append))
-        else:  # an element, and of the array as a whole one more
-            command.assigns += ((name + subscript(f"[{match[2]}]"), value, append), (name, _spaced(value), True))
+        else:
+            _add_element(command, name, subscript(f"[{match[2]}]"), value, append=append)
 
     def _declared(self, words: list[Word], depth: int) -> bool:
         """Reads an array whose name is the last word of a declaration: `declare x=(a b)`. False if it is none."""

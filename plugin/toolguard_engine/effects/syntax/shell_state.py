@@ -171,6 +171,10 @@ class ShellState(msgspec.Struct):
         array, at = "", 0
         elements: dict[str, dict[str, None]] = {}
         for name, value, append in assigns:
+            if array[-1:] in _ELEMENTS and name == array.partition(SUBSCRIPT)[0]:  # the array as a whole, behind its element
+                array = name
+                self.assign(name, value if self.variables.get(name) else value[1:], append=True)
+                continue
             if name[-1:] != SUBSCRIPT:
                 self.assign(name, value, append=append)
             element = _KEY.sub(r"\1", value)

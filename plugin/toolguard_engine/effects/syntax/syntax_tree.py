@@ -24,12 +24,14 @@ class Literal(msgspec.Struct):
 
 
 class Variable(msgspec.Struct):
-    """`$name` or `${name...}`. `operator` follows the name (`:-`, `#`, `:`); `operand` is the word after it."""
+    """`$name` or `${name...}`. `operator` follows the name (`:-`, `#`, `:`); `operand` is the word after it. `every`: these
+    are all elements of an array (`${name[*]}`)."""
 
     name: str
     quoted: bool = False
     operator: str = ""
     operand: Word = ""
+    every: bool = False
 
 
 class Substitution(msgspec.Struct):

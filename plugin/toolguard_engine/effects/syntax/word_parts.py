@@ -229,8 +229,8 @@ class WordReader:
         name = match[2] + subscript(match[3] or "")
         if match[1] == "#":
             operator = "len"
-        every = "[@]" in match[0]
-        return Variable(("!" if match[1] == "!" else "") + name, quoted and not every, operator, operand)
+        words, every = "[@]" in match[0], match[3] is not None
+        return Variable(("!" if match[1] == "!" else "") + name, quoted and not words, operator, operand, every)
 
     def _arithmetic_end(self, at: int) -> int:
         """The end of a `((...))` whose content begins at `at`; 0 if it is something else."""
