@@ -82,6 +82,30 @@ def test_links_on_disk(command: str, expected: tuple[str, str]) -> None:
 
 
 @each_row(
+    ("command", "target"),
+    [
+        ("sudo chown jellyfin:jellyfin /var/lib/jellyfin/x", "/etc/shadow"),
+        ("sudo chown -R grafana:grafana /var/lib/grafana", "/etc"),
+        ("sudo chown grafana:grafana /var/lib/grafana/passwd", "/etc/passwd"),
+        ("echo x >> /opt/home/x.yaml", "/opt/home/x.yaml"),
+    ],
+)
+def test_what_is_a_services_is_not_so_behind_a_link(command: str, target: str) -> None:
+    disk = Disk()
+    disk.links = {
+        "/var/lib/jellyfin/x": "/etc/shadow", "/var/lib/grafana": "/etc", "/opt/home/x.yaml": "/etc/hosts",
+    }  # fmt: skip
+    call = Call("exec", {"command": command}, cwd=WORK)
+
+    def of_services(files: NoFiles) -> set[tuple[str, bool]]:
+        (found,) = CallReading(call, HOST, files=files).command_effects
+        return {(effect.target, "service-data" in effect.flags) for effect in found if effect.kind in ("owner", "write")}
+
+    assert {is_so for _, is_so in of_services(NoFiles())} == {True}
+    assert of_services(disk) == {(target, False)}
+
+
+@each_row(
     ("content", "exists", "kind"), [("", True, "empty"), (" \n", True, "empty"), ("", False, "write"), ("x", True, "write")]
 )
 def test_a_tool_that_writes_nothing_empties_what_exists(content: str, exists: bool, kind: str) -> None:  # noqa: FBT001

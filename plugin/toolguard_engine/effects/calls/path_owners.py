@@ -76,8 +76,8 @@ _DOCUMENTS = (
     ".opus", ".mkv", ".avi", ".webm", ".m4v", ".blend", ".7z", ".rar", ".tgz", ".gpg",
 )  # fmt: skip
 _LISTS = (".txt", ".csv", ".tsv", ".json", ".lst", ".list", ".log", ".tmp", ".srt", ".m3u", ".cue")
-TRANSCRIPT = frozenset(["transcript"])
-"""Holds only for the file itself, not for what a link with its name leads to."""
+OF_ITSELF = frozenset(["transcript", "service-data"])
+"""Hold only for the file itself, not for what a link with its name leads to."""
 GLOBS = frozenset("*?[")
 _UP = lazy_re.compile(r"(?:\A|/)\.\.(?=/|\Z)")
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
@@ -214,7 +214,7 @@ class Owners:
 
     def _moved(self, effect: Effect, true: str) -> Effect:
         kind, marks = classify(true, self._where)
-        effect = replace(effect, flags=effect.flags - (TRANSCRIPT - marks)) if effect.flags >= TRANSCRIPT else effect
+        effect = replace(effect, flags=effect.flags - (OF_ITSELF - marks)) if effect.flags & OF_ITSELF else effect
         if _ORDER.get(kind, 0) <= _ORDER.get(effect.place, 0) and not marks - effect.flags:
             return effect
         place = kind if _ORDER.get(kind, 0) > _ORDER.get(effect.place, 0) else effect.place

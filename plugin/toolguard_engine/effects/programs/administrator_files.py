@@ -7,6 +7,7 @@ accounts.
 
 from __future__ import annotations
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.places import Where, classify, normal
@@ -22,9 +23,13 @@ _ORDINARY = ("/srv/", "/mnt/", "/media/", "/data/", "/backup/", "/backups/", "/v
 _KINDS = frozenset({"in-home", "in-workspace", "workspace", "temp", "artefact", ""})
 _SEDS = program_catalogue.programs("sed")
 _MODES = frozenset({"chown", "chgrp", "chmod"})
+_OWNERS = frozenset({"chown"})
 _RUNNERS = program_catalogue.programs("shell", "elevator", "wrapper", "service_manager", "remote_copier")
 _ACCOUNTS = program_catalogue.words("service_account")
 """Under which services run; nobody logs in with them."""
+
+_OWNER = lazy_re.compile(r"([a-z_][a-z0-9_-]{0,30})(?::\1?)?")
+_STATE = lazy_re.compile(r"/var/(?:lib|log|cache)/([a-z_][a-z0-9_-]{0,30})(?:/(?!\.{1,2}(?:/|\Z))[\w.@+-]{1,100}){0,12}/?")
 
 
 def only_ordinary_files(argv: tuple[str, ...], where: Where, cwd: str) -> bool:
@@ -43,12 +48,22 @@ def only_ordinary_files(argv: tuple[str, ...], where: Where, cwd: str) -> bool:
         return is_known and all(_is_ordinary(file, where, cwd) for file in files)
     if words.unknown or not words.acts.isdisjoint(("runs", "unpacks")) or words.has("--reference", "--absolute-names"):
         return False
+    if name in _OWNERS and words.operands[1:]:
+        owner, *given = (word.text for word in words.operands)
+        if all(gives_to_service(owner, path) for path in given):
+            return True
     *sources, target = ["", *(word.text for word in words.operands)][1 + (name in _MODES) :] or [""]
     if name == "tar":
         sources, target = [*sources, target], words.last("--file")
     return _is_ordinary(target, where, cwd) and all(
         _is_ordinary(source, where, folder, is_source=True) for source in sources
     )
+
+
+def gives_to_service(owner: str, path: str) -> bool:
+    """Whether a service gets what lies in its own folder of state, which is its own unless somebody has changed that."""
+    account, state = _OWNER.fullmatch(owner), _STATE.fullmatch(path)
+    return account is not None and state is not None and account[1] == state[1] and account[1] in _ACCOUNTS
 
 
 def _is_ordinary(word: str, where: Where, cwd: str, *, is_source: bool = False) -> bool:

@@ -94,8 +94,10 @@ def _owned(program: ProgramRun, where: Where) -> Iterator[Effect]:
     if named[0].split(":")[0] in ("root", "0"):
         flags.append("to-root")
     to_self = not named[0].replace(UNKNOWN, "").strip(":.")
+    names_owner = paths is not named and not program.words.has("-H", "-L")  # which leave the folder through links
     for path in worth_checking(paths):
-        effect = effect_on("owner", path, program, where, flags)
+        own = ["service-data"] if names_owner and administrator_files.gives_to_service(named[0], path) else []
+        effect = effect_on("owner", path, program, where, [*flags, *own])
         if not (to_self and effect.place == "workspace"):
             yield effect
 
