@@ -83,10 +83,21 @@ def _does_no_more(change: Effect, area: str, reading: CallReading) -> bool:
     run = change.program
     if run is None:
         return reading.tool in _FILE_TOOLS
-    others = [other for other in reading.runs if other is not run and other.name not in _PRINTERS]
+    others = [
+        other for other in reading.runs if other is not run and other.name not in _PRINTERS and not _reloads(other, run)
+    ]
     if not reading.commands or run.assigns or run.given or run.unset or run.origin is not None:
         return False
     return all(_is_before(other, run) for other in others) and len(others) == len(run.via) and _is_plain(run, change, area)
+
+
+def _reloads(other: ProgramRun, run: ProgramRun) -> bool:
+    """Whether it only has the program that enables a unit read all units again, which nobody is asked about."""
+    argv = other.argv[1:] if other.name in _ELEVATORS else other.argv
+    is_plain = (
+        not (other.assigns or other.given or other.unset) and other.origin is None and _ELEVATORS.issuperset(other.via)
+    )
+    return is_plain and argv[:1] == run.argv[:1] and [word for word in argv[1:] if word != "--user"] == ["daemon-reload"]
 
 
 def _is_before(other: ProgramRun, run: ProgramRun) -> bool:
@@ -97,6 +108,8 @@ def _is_before(other: ProgramRun, run: ProgramRun) -> bool:
 def _is_plain(run: ProgramRun, change: Effect, area: str) -> bool:
     """Whether no word of the program makes it do more than the one change."""
     words = run.words
+    if "/" in run.argv[0]:  # it may be another program of this name
+        return False
     if words.unknown or words.doubtful or len(run.readings) > 1:
         return False
     if change.kind == "enable":
