@@ -42,6 +42,7 @@ SOFT_STAKES = 8
 """In mode `soft` a score holds only calls of at least these stakes. Nothing else differs from `enforce`."""
 
 MAX_TARGET = 120
+NOT_KNOWN = "what exactly is only known when it runs"
 MAX_UNREAD = 3
 
 
@@ -149,5 +150,7 @@ def _reason(match: Match) -> str:
     if not match.target:
         return match.reason
     target = redact_text(match.target.replace(UNKNOWN, "?"), active=True)
+    if UNKNOWN in match.target and not target.strip("?/"):
+        target = NOT_KNOWN
     origin = f"{match.origin[:MAX_TARGET]}: " if match.origin else ""
     return f"{match.reason} ({origin}{target if len(target) <= MAX_TARGET else target[: MAX_TARGET - 3] + '...'})"

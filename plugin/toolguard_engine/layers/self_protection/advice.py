@@ -28,6 +28,7 @@ _ADVICE = {
     own_command_line.CLI: "`toolguard status`, `toolguard pending` and `toolguard check` may run.",
     gateway_command_line.REASON: "`openclaw config set PATH VALUE` changes other settings.",
     gateway_command_line.PAUSES: "`openclaw gateway restart` does both, and needs no approval.",
+    gateway_command_line.TAKES_KEY: "`openclaw backup create --dry-run` shows what it would pack.",
     process_signals.REASON: "`openclaw gateway restart` restarts it.",
     command_findings.LONG: "Split it into shorter commands.",
     command_findings.FOLDERS: "Split it into shorter commands.",
@@ -43,9 +44,10 @@ def explained(finding: ProtectionFinding, reading: CallReading) -> str:
 
 
 def _likely_cause(reading: CallReading) -> str:
-    """The first word or path that concerns the guard, else what runs."""
-    words = [word for run in reading.runs for word in run.argv] if reading.commands else list(reading.paths)
-    for word in words[:MAX_WORDS]:
+    """The first word or path that concerns the guard, else what runs. A program's name alone says little."""
+    runs = [run.argv for run in reading.runs] if reading.commands else []
+    words = [(argv, word) for argv in runs for word in argv] or [((), path) for path in reading.paths]
+    for argv, word in words[:MAX_WORDS]:
         if names_ours(word.lower(), reading.host):
-            return word
-    return " ".join(reading.runs[0].argv) if reading.commands and reading.runs else "".join(words[:1]) or reading.tool
+            return " ".join(argv) if argv and word == argv[0] else word
+    return " ".join(runs[0]) if runs else "".join(path for _, path in words[:1]) or reading.tool

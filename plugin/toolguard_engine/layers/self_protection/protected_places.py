@@ -118,9 +118,9 @@ def _harmless(run: ProgramRun, text: str, place: Place) -> Keeping | None:
 
 
 def _cause(run: ProgramRun, place: Place, scene: CommandScene) -> str:
-    """The word by which it names a place."""
+    """The word by which it names a place, else where it runs, or all of it."""
     named = (path for path in _paths(run, scene) if place in (scene.place(path), scene.possible(path)))
-    return next(named, run.cwd or run.name)
+    return next(named, run.cwd or " ".join(run.argv))
 
 
 def _names_nothing(run: ProgramRun, scene: CommandScene) -> bool:
