@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import pytest
@@ -56,6 +57,34 @@ ELSEWHERE = {
 """What is looked for where the program runs, not beside the script."""
 
 
+SET = {
+    "lua": ("p = TEXT\n", "p"),
+    "ruby": ("p = TEXT\n", "p"),
+    "perl": ("my $p = TEXT;\n", "$p"),
+    "php": ("$p = TEXT;\n", "$p"),
+    "javascript": ("const p = TEXT;\n", "p"),
+    "r": ("p <- TEXT\n", "p"),
+    "tcl": ("set p TEXT\n", "$p"),
+}
+"""How a variable gets a text, and how it is used."""
+
+EVALUATED = {
+    "lua": 'load(io.open("x.lua"):read("a"))()',
+    "ruby": 'eval File.read("x.rb")',
+    "perl": 'open(my $f, "<", "x.pl"); eval(<$f>);',
+    "php": 'eval(file_get_contents("x.php"));',
+    "javascript": 'eval(require("fs").readFileSync("x.js", "utf8"))',
+}
+"""How the content of a file is evaluated."""
+
+
+def _in_variable(language: str, code: str) -> str:
+    literal = re.search(r"""(["'])[^"']+\1(?!.*["'])""", code)
+    assert literal is not None
+    start, used = SET[language]
+    return start.replace("TEXT", literal[0]) + code.replace(literal[0], used)
+
+
 def _with_code(language: str) -> dict[str, str]:
     ending, before, code = CODES[language]
     return {f"x{ending}": before + code, "x/init.lua": code}
@@ -76,6 +105,56 @@ def test_a_file_that_a_script_loads_is_read(language: str, code: str) -> None:
     assert weighed(f"{program} s{ending}", {f"s{ending}": before + code}).decision == "allow"
     if known.command and language != "tcl":
         assert weighed(f"{known.command} {shlex.quote(code)}", files).decision != "allow"
+
+
+def _judged(language: str, code: str, more: dict[str, str]) -> str:
+    ending, before, _ = CODES[language]
+    known = LANGUAGES[language]
+    program = (known.runs or known.programs).split()[0]
+    return weighed(f"{program} s{ending}", {f"s{ending}": before + code} | more).decision
+
+
+@pytest.mark.parametrize(("language", "code"), [(name, code) for name, codes in LOADING.items() for code in codes])
+def test_a_loaded_name_may_be_in_a_variable(language: str, code: str) -> None:
+    if code.startswith(("import", "export")):
+        pytest.skip("only a text may follow")
+    held = _in_variable(language, code)
+    assert _judged(language, held, _with_code(language)) != "allow"
+    assert _judged(language, held, {}) == "allow"
+
+
+@pytest.mark.parametrize("language", [name for name in LOADING if (way := LANGUAGES[name].reading) and way.syntax.filled])
+def test_a_loaded_name_may_have_a_value_filled_in(language: str) -> None:
+    ending = CODES[language][0]
+    start, used = SET[language]
+    quote, value = {"javascript": ("`", "${p}"), "ruby": ('"', "#{p}")}.get(language, ('"', used))
+    name = f"{quote}./{value}{ending}{quote}"
+    code = start.replace("TEXT", '"x"') + re.sub(r"""(["'])[^"']+\1""", lambda _: name, LOADING[language][0])
+    assert _judged(language, code, _with_code(language)) != "allow"
+
+
+def test_each_language_that_is_read_evaluates_files() -> None:
+    assert EVALUATED.keys() == {name for name in LOADING if LANGUAGES[name].reading is not None}
+
+
+@pytest.mark.parametrize("language", EVALUATED)
+def test_a_file_whose_content_is_evaluated_is_read(language: str) -> None:
+    assert _judged(language, EVALUATED[language], _with_code(language)) != "allow"
+    assert _judged(language, EVALUATED[language], {}) == "allow"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "p = 'x.py'; exec(open(p).read())",
+        "import importlib; p = 'x'; importlib.import_module(p)",
+        "__import__(''.join(['x']))",
+    ],
+)
+def test_python_loads_a_name_that_is_put_together(code: str) -> None:
+    files: dict[str, str] = {"x.py": "import os; os.system('rm -rf /home/u/documents')"}
+    assert weighed("python3 s.py", {"s.py": code} | files).decision != "allow"
+    assert weighed("python3 s.py", {"s.py": code}).decision == "allow"
 
 
 @pytest.mark.parametrize("language", ELSEWHERE)

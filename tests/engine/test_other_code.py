@@ -8,7 +8,7 @@ from effort import some
 from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.commands import interpreters
-from toolguard_engine.effects.languages import script_code, script_reader, script_statements
+from toolguard_engine.effects.languages import script_code
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
@@ -467,24 +467,3 @@ ODD = {
 @each_row("command", [*ODD.values(), *(each.replace("\\ud800", "\ud800") for each in ODD.values())])
 def test_odd_texts_are_read(command: str) -> None:
     assert judged(command) == "allow" or judged(command).startswith("hold")
-
-
-RUNNING = {
-    "node -e": 'require("child_process").execSync("rm -rf ~/letters")', "perl -e": 'system("rm -rf ~/letters")',
-    "ruby -e": 'system("rm -rf ~/letters")', "php -r": 'system("rm -rf ~/letters")',
-    "lua -e": 'os.execute("rm -rf ~/letters")',
-}  # fmt: skip
-NO_CALLS = {
-    "node -e": {"function"}, "perl -e": {"sub", "use"}, "ruby -e": {"def"}, "php -r": {"function", "use"},
-    "lua -e": {"function"},
-}  # fmt: skip
-"""Keywords of the language that begin no call, whatever follows: what would be one is no program there."""
-
-
-@each_row("start", tuple(RUNNING))
-def test_a_keyword_of_another_language_hides_no_argument(start: str) -> None:
-    words = {*script_statements.STATEMENTS, *script_reader.PREFIX_WORDS, *script_reader.INLINE, "fn", "lambda", "proc"}
-    texts = [
-        text for word in words - NO_CALLS[start] for text in (f"{word}({RUNNING[start]});", f"x = {word}({RUNNING[start]});")
-    ]
-    assert [text for text in texts if judged(f"{start} '{text}'") == "allow"] == []

@@ -101,12 +101,18 @@ def test_each_shape_is_held_by_each_way(language: str) -> None:
     assert allowed == set()
 
 
-@pytest.mark.parametrize("language", [name for name in READ if LANGUAGES[name].tool_words])
+@pytest.mark.parametrize("language", [name for name in LANGUAGES if LANGUAGES[name].tool_words])
 def test_code_that_a_tool_is_given_is_held(language: str) -> None:
     for word in LANGUAGES[language].tool_words.split():
-        call = Call("run_code", {"code": _code(language), "language": word}, cwd="/home/u/work")
-        assert GUARD.judge(call).decision != "allow", word
-        assert GUARD.judge(Call("run_code", {"code": "1", "language": word}, cwd="/home/u/work")).decision == "allow"
+        code = EXAMPLES[language].replace("PLACE", PLACE)
+        assert _given("run_code", code=code, language=word) != "allow", word
+        assert _given("run_code", code="1", language=word) == "allow", word
+        assert _given(f"{word}_repl", code=code) != "allow", word
+        assert _given(f"my_{word}", code=code) != "allow", word
+
+
+def _given(tool: str, **params: str) -> str:
+    return GUARD.judge(Call(tool, params, cwd="/home/u/work")).decision
 
 
 NOT_FOLLOWED = ("powershell", "a script that is made")

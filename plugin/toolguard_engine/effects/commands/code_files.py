@@ -14,7 +14,7 @@ from posixpath import join, normpath
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import code_sources
-from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.languages import language_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.model.text_answers import kept_by_text
@@ -39,6 +39,7 @@ _PYTHON = lazy_re.compile(
     re.MULTILINE,
 )
 _PERL = lazy_re.compile(r"^[ \t]{0,40}use[ \t]{1,9}([A-Z]\w{0,60}(?:::\w{1,60}){0,6})", re.MULTILINE)
+_FILE_NAME = lazy_re.compile(r"[\w./~-]{1,200}\.[A-Za-z]\w{0,9}\b")
 MAX_SEARCHED = 64
 
 
@@ -136,6 +137,16 @@ def _imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]
     if language_catalogue.known(language).loads:
         for hit in islice(_statements(language).finditer(code), MAX_IMPORTS):
             yield from _of_statement(hit, language, folder)
+        if not code_sources.is_parsed(language_catalogue.known(language).programs.split()[0]):
+            yield from _of_any_word(code, language, folder)
+
+
+def _of_any_word(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
+    """The files that code names anywhere if it loads one by something else than a text: nobody follows its variables."""
+    words = language_catalogue.known(language).loads.split()
+    if re.search(rf"\b(?:{'|'.join(words)})\b\s{{0,4}}\(?\s{{0,4}}[^\s'\"(]", code):
+        for name in islice(dict.fromkeys(_FILE_NAME.findall(code)), MAX_SEARCHED):
+            yield from (_with_endings(start, name, language) for start in dict.fromkeys((folder, "")))
 
 
 @lru_cache(maxsize=32)
@@ -150,13 +161,26 @@ def _statements(language: str) -> re.Pattern[str]:
 
 def _of_statement(match: re.Match[str], language: str, folder: str) -> Iterator[tuple[str, ...]]:
     """The files that one statement takes in: a package, or a file named by its path."""
-    path = match["path"]
-    if language == "javascript" and path[:1] not in "./":
+    if match["beside"] is not None:
+        yield _with_endings(folder, match["path"].lstrip("/"), language)
+    else:
+        yield from named(match["word"], match["path"], language, folder)
+
+
+def named(word: str, path: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
+    """The files that a word of a language takes in under a name. Without a word, the name is a path as programs open it."""
+    if path[:1] == UNKNOWN:  # most often the folder of the script
+        path = f"./{path.lstrip(UNKNOWN + '/')}"
+    if UNKNOWN in path:
+        return
+    if not word:
+        yield (path,)
+    elif language == "python":
+        yield from _module(path, folder)
+    elif language == "javascript" and path[:1] not in "./":
         inside = f"node_modules/{path}"
         yield tuple(normpath(join(folder, option)) for option in (f"{inside}/index.js", f"{inside}.js", f"{inside}/main.js"))
-    if match["beside"] is not None:
-        yield _with_endings(folder, path.lstrip("/"), language)
-    elif match["word"] in language_catalogue.known(language).nearby.split():  # from the folder where the program runs
+    elif word in language_catalogue.known(language).nearby.split():  # from the folder where the program runs as well
         yield from (_with_endings(start, path, language) for start in dict.fromkeys((folder, "")))
     elif path.startswith(("./", "../", "/")):
         yield _with_endings(folder, path, language)

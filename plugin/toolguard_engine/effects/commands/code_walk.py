@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from toolguard_engine.effects.commands import code_commands, code_files, code_sources, interpreters, served_folders
@@ -34,6 +36,15 @@ def _filled(program: ProgramRun, within: StdinSource) -> ProgramRun:
     return replace(program, given=(*program.given, *unknown)) if unknown else program
 
 
+def _taken_in(code: tuple[str, str], folder: str) -> Iterator[tuple[str, ...]]:
+    """The paths of the files that code takes in: by names that stand in it, and by those that it puts together."""
+    language, text = code
+    yield from code_files.imported(text, language, folder)
+    parsed = interpreters.reading(text, language)
+    for word, name in parsed.loads if parsed is not None else ():
+        yield from code_files.named(word, name, language, folder)
+
+
 class CodeWalk(ChangeWalk):
     """Walks the commands in the code of interpreters, and the files that such code takes in."""
 
@@ -62,7 +73,7 @@ class CodeWalk(ChangeWalk):
                 for _, text in quoted_commands.commands(source[1]):
                     self.inner_text(text, replace(code, piped=False, stdin=None), state.fork(program.name))
             folder = file.path.rpartition("/")[0]
-            for path in code_files.imported(source[1], source[0], folder):
+            for path in _taken_in(source, folder):
                 self._imported(path, program, state, folder)
         except (RunsFull, *FAILURES):
             flaws.add("intricate")
@@ -138,7 +149,7 @@ class CodeWalk(ChangeWalk):
 
     def _taken_in(self, code: tuple[str, str], program: ProgramRun, state: ShellState) -> None:
         """The files that code on the command line takes in."""
-        for path in code_files.imported(code[1], code[0], ""):
+        for path in _taken_in(code, ""):
             self._imported(path, program, state)
         for word in code_files.scripts(program, only_loaded=True):
             self._imported((word,), program, state)

@@ -63,7 +63,9 @@ class CodeReading(msgspec.Struct, frozen=True):
     """All that a code does.
 
     `steps`: the work of reading it; `whole`: nothing was left out; `paths`: files that it reads, where their
-    paths are not in its text as they are; `opaque`: something that it starts or evaluates is only found out when it runs.
+    paths are not in its text as they are; `opaque`: something that it starts or evaluates is only found out when it runs;
+    `loads`: the names of code that it loads from files, each behind the word that does so, which is empty for a path whose
+    content is evaluated.
     """
 
     deeds: tuple[Deed, ...] = ()
@@ -71,7 +73,11 @@ class CodeReading(msgspec.Struct, frozen=True):
     whole: bool = True
     paths: tuple[str, ...] = ()
     opaque: bool = False
+    loads: tuple[tuple[str, str], ...] = ()
 
+
+MAX_LOADS = 64
+"""Names of files whose code one text loads, beside those that stand in the statements that load them."""
 
 # --- programs -------------------------------------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ def _units(reading: CodeReading | None) -> int:
     return (
         1
         + sum(1 + _length(deed) // OF_TEXT for deed in reading.deeds)
-        + sum(1 + len(path) // OF_TEXT for path in reading.paths)
+        + sum(1 + len(path) // OF_TEXT for path in (*reading.paths, *(name for _, name in reading.loads)))
     )
 
 

@@ -29,8 +29,6 @@ from toolguard_engine.effects.languages.script_run import Routine, element, item
 from toolguard_engine.effects.languages.script_tokens import Token
 
 ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
-_BLOCKS = word_set("def do if unless case while until begin class module for function repeat")
-_INCLUDING = frozenset({"include", "include_once", "require", "require_once"})
 _IMPLICIT = frozenset({"it", "_1"})
 """Ruby: the only parameter of a block that names none."""
 _MODIFIERS = frozenset({"if", "unless", "while", "until", "for"})
@@ -104,13 +102,13 @@ class CallReader(TokenReader):
             token = self.tokens[position]
             if token.kind == "name":
                 if (
-                    token.text in _BLOCKS
+                    token.text in self.blocks
                     and (fresh or token.text not in _MODIFIERS)
                     and not self.is_sign(position - 1, end, ".")
                 ):
                     loop = self.run.syntax is RUBY and token.text == "do" and self._loop_before(position)
-                    depth += not loop and not (self.run.syntax is LUA and token.text in ("while", "for"))
-                elif token.text in ("end", "until") and (token.text == "end" or self.run.syntax is LUA):
+                    depth += not loop
+                elif token.text == "end" or (token.text == "until" and "repeat" in self.blocks):
                     depth -= 1
                     if depth <= 0:
                         return position
@@ -256,14 +254,15 @@ class CallReader(TokenReader):
         run, token = self.run, self.tokens[at]
         if run.library.command is not None:
             return None
-        if not isinstance(value, Library | Routine) or not (run.syntax.bare or getattr(value, "name", "") in _INCLUDING):
+        if not isinstance(value, Library | Routine) or not (run.syntax.bare or getattr(value, "name", "") in run.loading):
             return None
         if run.syntax is RUBY and ((token.kind == "sign" and token.text == "{") or token.text == "do"):
             block, after = self.given_block(at, end)
             return (run.call(value, block, base), after) if block and isinstance(value, Library) else None
         if isinstance(value, Library):
             full = run.library.full(value.name)
-            if full not in run.library.functions and full.rpartition(".")[2] not in run.library.methods:
+            last = full.rpartition(".")[2]
+            if full not in run.library.functions and last not in run.library.methods and last not in run.loading:
                 return None
         begins = token.kind in ("string", "number", "words", "command") or (
             token.kind == "name"
@@ -305,14 +304,8 @@ class CallReader(TokenReader):
         if not self.is_sign(at + 1, end, "(") or self.run.syntax.ends or self.run.syntax in (AWK, PERL, POWERSHELL):
             return -1
         close = self.tokens[at + 1].match
-        if not self.is_sign(close + 1, end, "{") or self.tokens[at].text in (
-            "catch",
-            "if",
-            "for",
-            "while",
-            "switch",
-            "foreach",
-        ):
+        words = self.run.syntax.keywords.kinds
+        if not self.is_sign(close + 1, end, "{") or self.tokens[at].text in self.passed | words["loops"]:
             return -1
         stop = self.tokens[close + 1].match
         routine = Routine(self, (at + 2, close), (close + 2, min(stop, end)))

@@ -387,6 +387,9 @@ def evaluating(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def hidden(run: ScriptRun, code: Value) -> None:
     """Text that runs but is not visible."""
     origin = sources(code)
+    for source in origin:
+        if source.startswith("file:"):
+            run.load("", source.partition(":")[2])
     if deeds.FED in origin:
         run.add(deeds.run([run.library.program or "sh"], deeds.INPUT))
     if not FETCHERS.isdisjoint(origin):

@@ -19,11 +19,12 @@ _MAX_PATHS = 64
 
 def _read(code: str, language: str) -> CodeReading:
     way = _WAYS[language]
-    run = walked(way.prepared(code) if way.prepared is not None else code, way.syntax, way.library)
+    loading = frozenset(LANGUAGES[language].loads.split())
+    run = walked(way.prepared(code) if way.prepared is not None else code, way.syntax, way.library, loading)
     read = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
     found_ = deeds.unverified(read) if deeds.accepts_any(code) else tuple(read)
-    return CodeReading(found_, run.steps, run.whole, tuple(paths)[:_MAX_PATHS], run.opaque)
+    return CodeReading(found_, run.steps, run.whole, tuple(paths)[:_MAX_PATHS], run.opaque, tuple(run.loads))
 
 
 def _searched(code: str, language: str) -> Iterator[Deed]:

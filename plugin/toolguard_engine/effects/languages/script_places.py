@@ -5,8 +5,9 @@ from __future__ import annotations
 from toolguard_engine.effects.languages import filled_texts
 from toolguard_engine.effects.languages.code_values import NOTHING, Either, Library, Unknown, Value, sources
 from toolguard_engine.effects.languages.go.go_syntax import GO
-from toolguard_engine.effects.languages.script_run import MAX_CHOICES, ScriptRun, item_at
+from toolguard_engine.effects.languages.script_run import MAX_CHOICES, Routine, ScriptRun, item_at
 from toolguard_engine.effects.languages.script_tokens import Token, unescaped
+from toolguard_engine.model.lazy import LazyValue
 
 _MEMBERS = frozenset({"private", "public", "protected", "readonly"})
 
@@ -16,11 +17,29 @@ class TokenReader:
 
     def __init__(self, run: ScriptRun, tokens: list[Token]) -> None:
         self.run, self.tokens = run, tokens
+        words = run.syntax.keywords.kinds
+        self.functions, self.passed, self.prefixes, self.blocks = (
+            words[kind] for kind in ("functions", "passed", "prefixes", "blocks")
+        )
 
     @property
     def words(self) -> frozenset[str]:
         """Names that are operators."""
         return self.run.syntax.operators
+
+    @LazyValue
+    def own_functions(self) -> frozenset[str]:
+        """What the functions are called that these tokens define, be it behind where they are called."""
+        following = zip(self.tokens, self.tokens[1:], strict=False)
+        return frozenset(name.text for word, name in following if word.kind == "name" and word.text in self.functions)
+
+    def is_own(self, word: str) -> bool:
+        """Whether code has a function of this name, though it may be a keyword as well: many are so only in some places."""
+        return isinstance(self.run.names.get(word), Routine) or word in self.own_functions
+
+    def is_load(self, at: int, end: int) -> bool:
+        """Whether a keyword loads code here: Perl's `do $path`, not `do {`."""
+        return self.tokens[at].text in self.run.loading and not self.is_sign(at + 1, end, "{")
 
     def is_sign(self, at: int, end: int, *signs: str) -> bool:
         return at < end and self.tokens[at].kind == "sign" and self.tokens[at].text in signs

@@ -38,22 +38,13 @@ from toolguard_engine.effects.languages.script_run import (
     one_of,
     printed,
 )
-from toolguard_engine.effects.languages.script_statements import STATEMENTS
+from toolguard_engine.effects.languages.script_statements import handlers
 from toolguard_engine.effects.languages.script_syntax import Syntax
 from toolguard_engine.effects.languages.script_tokens import Token
 
 _PREFIXES = frozenset({"!", "-", "+", "~", "...", "\\", "&", "*", "++", "--", "@", "?", "%"})
-PREFIX_WORDS = word_set(
-    "new await typeof void delete yield throw not my our local state async defined return const let var echo print puts p"
-    " say else elif then do try begin if unless while until case when export default in and or global static public"
-    " private protected readonly declare set to abstract override scalar param"
-)
 _BINARY = word_set("+ - * / % == != === !== < > <= >= & | ^ << <<~ =~ !~ <=> .. ... ** && || ?? // . x & ~")
 _TYPES = frozenset({"as", "satisfies"})
-INLINE = word_set(
-    "if while switch unless until elsif elseif with catch do else try finally begin then end export default case BEGIN END"
-    " ensure rescue when loop tell declare async"
-)
 _MAX_PREFIXES = 12
 _AWK_WORDS = frozenset({"getline", "in", "if", "else", "while", "for", "do", "next", "exit", "BEGIN", "END", "function"})
 
@@ -72,6 +63,10 @@ class ScriptReader(CommandReader):
     Conditions are not weighed: all branches run. A loop runs once, with its variable standing for one of the known elements.
     Functions run where they are called; those that nothing calls run at the end with unknown arguments.
     """
+
+    def __init__(self, run: ScriptRun, tokens: list[Token]) -> None:
+        super().__init__(run, tokens)
+        self.statements = handlers(run.syntax)
 
     def block(self, at: int, end: int) -> Value:
         value: Value = NOTHING
@@ -103,10 +98,12 @@ class ScriptReader(CommandReader):
         if token.kind == "end" or (token.kind == "sign" and token.text in ";,)}]{"):
             return None, at + 1
         if token.kind == "name":
-            handler = STATEMENTS.get(token.text)
+            handler = self.statements.get(token.text)
+            if (handler is not None or token.text in self.passed) and self.is_own(token.text):
+                self.expression(at, end)  # a call, if this is no keyword here
             if handler is not None and (next_at := handler(self, at, end)) >= 0:
                 return None, next_at
-            if token.text in INLINE:
+            if token.text in self.passed and not self.is_load(at, end):
                 return None, at + 1
             if (next_at := self.method(at, end)) >= 0:
                 return None, next_at
@@ -252,7 +249,7 @@ class ScriptReader(CommandReader):
             token = tokens[at]
             if (token.kind == "sign" and token.text in _PREFIXES) or (
                 token.kind == "name"
-                and token.text in PREFIX_WORDS
+                and token.text in self.prefixes
                 and token.text not in run.names
                 and not self._called(at, end)
             ):
@@ -260,6 +257,9 @@ class ScriptReader(CommandReader):
                     value, at = self.expression(at + 1, end)
                     run.returned.append(value)
                     return value, at, None
+                if self.is_load(at, end):
+                    value, at = self.expression(at + 1, end)
+                    return run.load(token.text, value), at, None
                 if token.text in ("print", "printf") and run.syntax is AWK:
                     if self.is_sign(at + 1, end, "|"):
                         return FROM_INPUT, at + 1, None
@@ -280,8 +280,9 @@ class ScriptReader(CommandReader):
 
     def _called(self, at: int, end: int) -> bool:
         """Whether a word that may be a keyword is a name here: `print(`, `p.x`, `delete:`."""
+        word = self.tokens[at].text
         return self.is_sign(at + 1, end, ".", "=", ":", "=>", ",", "?.") or (
-            self.is_sign(at + 1, end, "(") and self.tokens[at].text in self.run.library.functions
+            self.is_sign(at + 1, end, "(") and (word in self.run.library.functions or self.is_own(word))
         )
 
     def primary(self, at: int, end: int) -> tuple[Value, int]:
@@ -310,16 +311,15 @@ class ScriptReader(CommandReader):
 
     def named(self, token: Token, at: int, end: int) -> tuple[Value, int]:
         name, run = token.text, self.run
-        if name in ("fn", run.syntax.function) and name not in run.names:
-            if name == "fn":
-                close = self.tokens[at + 1].match if self.is_sign(at + 1, end, "(") else -1
-                if self.is_sign(close + 1, end, "=>"):
-                    return self.arrow((at + 2, close), close + 1, end)
-            elif not self.is_sign(at + 1, end, ".", "=>", ",", "="):
+        if name in self.functions and name not in run.names:
+            close = self.tokens[at + 1].match if self.is_sign(at + 1, end, "(") else -1
+            if self.is_sign(close + 1, end, "=>"):
+                return self.arrow((at + 2, close), close + 1, end)
+            if not self.is_sign(at + 1, end, ".", "=>", ",", "="):
                 return self.function(at, end)
         if self.is_sign(at + 1, end, "=>") and run.syntax is JAVASCRIPT:
             return self.arrow((at, at + 1), at + 1, end)
-        if name in ("lambda", "proc") and run.syntax is RUBY:
+        if name in ("lambda", "proc") and run.syntax is RUBY and name not in run.names:
             return NOTHING, at + 1
         if run.library.command is not None:
             if name[:1] in "$@-" and is_path(name):
@@ -464,9 +464,9 @@ def _power_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[
 _PIPES = {True: _awk_pipe, False: _power_pipe}
 
 
-def walked(code: str, syntax: Syntax, library: LanguageLibrary) -> ScriptRun:
-    """Walks a whole script."""
-    run = ScriptRun(syntax, library, ScriptReader)
+def walked(code: str, syntax: Syntax, library: LanguageLibrary, loading: frozenset[str] = frozenset()) -> ScriptRun:
+    """Walks a whole script. `loading`: the words that load code from files."""
+    run = ScriptRun(syntax, library, ScriptReader, loading=loading)
     run.text(code)
     run.rest()
     return run

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, field
 
 from toolguard_engine.effects.facts.command import UNKNOWN
-from toolguard_engine.effects.languages.code_deeds import FED, Deed, output_of
+from toolguard_engine.effects.languages.code_deeds import FED, MAX_LOADS, Deed, output_of
 from toolguard_engine.effects.languages.code_values import (
     FROM_ENVIRONMENT,
     NOTHING,
@@ -92,8 +92,9 @@ class Routine(Struct, eq=False):
 
 
 class ScriptRun(Struct, eq=False):
-    """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count;
-    `opaque`: something that runs is not known."""
+    """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count; `opaque`: something
+    that runs is not known; `loading`: words that load code from files; `loads`: what they have loaded, as `CodeReading` has
+    it; `missed`: calls of names that were not known then."""
 
     syntax: Syntax
     library: LanguageLibrary
@@ -111,6 +112,9 @@ class ScriptRun(Struct, eq=False):
     quiet: bool = False
     printing: bool = False
     opaque: bool = False
+    loading: frozenset[str] = frozenset()
+    loads: dict[tuple[str, str], None] = field(default_factory=dict)
+    missed: list[tuple[str, list[Value]]] = field(default_factory=list)
 
     def text(self, code: str, ends: Ends | None = None) -> Value:
         """Walks a text of the same language; the value of its last expression. `ends`: those in it that are known."""
@@ -145,7 +149,10 @@ class ScriptRun(Struct, eq=False):
         self.opaque = self.opaque or not self.quiet
 
     def rest(self) -> None:
-        """Functions that nothing called."""
+        """Functions that were called before they were defined, and those that nothing called."""
+        for name, args in self.missed:
+            if isinstance(routine := self._function(name), Routine):
+                self.invoke(routine, args)
         self.quiet = True
         for routine in self.routines[:MAX_CHOICES]:
             if not routine.called:
@@ -210,6 +217,8 @@ class ScriptRun(Struct, eq=False):
         callee = choices(callee)[0]
         name = callee.name if isinstance(callee, Library) else callee if isinstance(callee, str) else ""
         full = self.library.full(name)
+        word = full.rpartition(".")[2]
+        module = self.load(word, args[0]) if args and word in self.loading else None
         act = self.library.functions.get(full)
         if act is None:
             act = self.library.methods.get(full.rpartition(".")[2])
@@ -217,9 +226,24 @@ class ScriptRun(Struct, eq=False):
             result = act(self, args, base)
             if result is not None:
                 return self.built(result)
-        if isinstance(own := self.names.get(full.rpartition(".")[2]), Routine) and "." in full:
-            return self.invoke(own, args)  # a method of a class of this code
+        if "." in full and isinstance(own := self._function(full), Routine):
+            return self.invoke(own, args)
+        if module is not None and full == word:
+            return module
+        if name and len(self.missed) < MAX_CHOICES:
+            self.missed.append((full, args))
         return self.unknown(name, args, base)
+
+    def load(self, word: str, name: Value) -> Value:
+        """Code is loaded from the file or module of this name; what is loaded."""
+        for choice in choices(name):
+            if isinstance(choice, str) and choice.strip(UNKNOWN) and len(self.loads) < MAX_LOADS:
+                self.loads[word, choice] = None
+        return Library(name) if isinstance(name, str) and name.isidentifier() else Unknown(sources=sources(name))
+
+    def _function(self, name: str) -> Value:
+        """The function of this code, or the method of a class of it, that has this name."""
+        return self.names.get(name.rpartition(".")[2])
 
     def _settled(self, value: Value, depth: int = 2) -> Value:
         """An argument with the environment as a value."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolguard_engine.effects.languages.applescript.applescript_syntax import APPLESCRIPT
-from toolguard_engine.effects.languages.code_values import NOTHING, Library, Value
-from toolguard_engine.effects.languages.javascript.javascript_syntax import JAVASCRIPT
+from toolguard_engine.effects.languages.code_values import NOTHING, Library, Value, text
 from toolguard_engine.effects.languages.lua.lua_syntax import LUA
 from toolguard_engine.effects.languages.perl.perl_syntax import PERL
-from toolguard_engine.effects.languages.php.php_syntax import PHP
 from toolguard_engine.effects.languages.script_calling import CallReader
 from toolguard_engine.effects.languages.script_run import element
-
-_SKIPPED = ("package", "interface", "type", "namespace")
+from toolguard_engine.effects.languages.script_syntax import Syntax
 
 
 def _loop(reader: CallReader, at: int, end: int) -> int:
@@ -85,7 +81,9 @@ def _imported(reader: CallReader, at: int, end: int) -> int:
     last = next((n for n in range(at + 1, min(end, at + 61)) if reader.tokens[n].kind == "string"), -1)
     if last < 0:
         return -1
-    module = Library(reader.run.library.full(reader.tokens[last].text))
+    named = reader.filled(reader.tokens[last])
+    reader.run.load(reader.tokens[at].text, named)
+    module = Library(reader.run.library.full(text(named)))
     inside, name = False, ""
     for position in range(at + 1, last):
         token = reader.tokens[position]
@@ -104,21 +102,31 @@ def _imported(reader: CallReader, at: int, end: int) -> int:
 
 
 def _named_function(reader: CallReader, at: int, end: int) -> int:
-    """A word of another language may be a call, whose arguments run: `def(run())`."""
-    if reader.tokens[at].text != reader.run.syntax.function:
-        return -1
+    if reader.is_sign(at + 1, end, "(") and reader.is_sign(reader.tokens[at + 1].match + 1, end, "=>"):
+        return -1  # `fn(x) => x` is an expression
     if (at + 1 < end and reader.tokens[at + 1].kind == "name") or reader.is_sign(at + 1, end, "*", "(", "{"):
         return reader.function(at, end)[1]
     return -1
 
 
-def _skipped(reader: CallReader, at: int, end: int) -> int:
-    if at + 1 >= end or reader.tokens[at + 1].kind != "name" or reader.tokens[at].text in reader.run.names:
+def _names_something(reader: CallReader, at: int, end: int) -> bool:
+    """Whether a name follows, so that the word is no variable."""
+    return at + 1 < end and reader.tokens[at + 1].kind == "name" and reader.tokens[at].text not in reader.run.names
+
+
+def _space(reader: CallReader, at: int, end: int) -> int:
+    """`package a.b;`, `namespace a { }`: what stands in the brackets runs."""
+    return reader.skip_to(at, end, ";", "=", "{") if _names_something(reader, at, end) else -1
+
+
+def _described(reader: CallReader, at: int, end: int) -> int:
+    """`type a = b`, `interface a { }`."""
+    if not _names_something(reader, at, end):
         return -1
-    if reader.run.syntax is JAVASCRIPT and reader.tokens[at].text in ("interface", "namespace", "package"):
-        opened = reader.skip_to(at, end, "{")
-        return reader.tokens[opened].match + 1 if opened < end else -1
-    return reader.skip_to(at, end, ";", "=") if reader.tokens[at].text != "type" else _type(reader, at, end)
+    if reader.tokens[at].text == "type":
+        return _type(reader, at, end)
+    opened = reader.skip_to(at, end, "{")
+    return reader.tokens[opened].match + 1 if opened < end else -1
 
 
 def _type(reader: CallReader, at: int, end: int) -> int:
@@ -136,8 +144,6 @@ def _class(reader: CallReader, at: int, end: int) -> int:
 
 
 def _use(reader: CallReader, at: int, end: int) -> int:
-    if reader.run.syntax not in (PERL, PHP):
-        return -1
     while at < end and not reader.is_sign(at, end, ";"):
         at += 1
     return at
@@ -146,15 +152,27 @@ def _use(reader: CallReader, at: int, end: int) -> int:
 def _set(reader: CallReader, at: int, end: int) -> int:
     """AppleScript: `set name to value`."""
     by = reader.skip_to(at + 1, end, "to")
-    if reader.run.syntax is not APPLESCRIPT or by >= end:
+    if by >= end:
         return -1
     value, after = reader.expression(by + 1, end)
     reader.bind(at + 1, by, value)
     return after
 
 
-STATEMENTS: dict[str, Callable[[CallReader, int, int], int]] = {
-    "for": _loop, "foreach": _loop, "const": _declared, "let": _declared, "var": _declared, "import": _imported,
-    "function": _named_function, "sub": _named_function, "def": _named_function, "class": _class, "use": _use, "set": _set,
-    **dict.fromkeys(_SKIPPED, _skipped),
+Handler = Callable[[CallReader, int, int], int]
+"""Reads the statement that begins with a word; returns where it ends, -1 if it is none."""
+
+_KINDS: dict[str, Handler] = {
+    "loops": _loop, "declares": _declared, "imports": _imported, "functions": _named_function, "classes": _class,
+    "spaces": _space, "types": _described, "uses": _use, "sets": _set,
 }  # fmt: skip
+_TABLES: dict[int, dict[str, Handler]] = {}
+
+
+def handlers(syntax: Syntax) -> dict[str, Handler]:
+    """What reads the statements of a language, by the words with which they begin."""
+    table = _TABLES.get(id(syntax))
+    if table is None:
+        words = syntax.keywords.kinds
+        table = _TABLES[id(syntax)] = {word: handler for kind, handler in _KINDS.items() for word in words[kind]}
+    return table

@@ -2,7 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
+
+from toolguard_engine.effects.facts.place_names import word_set
+from toolguard_engine.model.lazy import LazyValue
+
+
+class Keywords(msgspec.Struct, frozen=True, dict=True):
+    """The words of a language that are no names, each text with blanks between them. What is in none of them is a name, to
+    which code may give a function: a word of another language here would hide what that function is called with, and one
+    that is missing is read as a call, whose arguments run all the same.
+
+    `functions` begin one; `classes` begin a class; `spaces` name a module around what follows; `types` describe values and
+    do nothing; `loops` are those that give a variable the elements of something; `declares`: in front of variables that get
+    values; `imports`: `import a from "m"`; `uses`: the rest of the statement says what is loaded; `sets`: `set a to b`.
+
+    `passed`: at the beginning of a statement, nothing needs to be known of them; `prefixes`: the same in front of a value,
+    such as `not`, and of a call that gives its argument back, such as `echo`; `blocks`: where `end` closes blocks, those
+    that open one.
+    """
+
+    functions: str = "function"
+    classes: str = ""
+    spaces: str = ""
+    types: str = ""
+    loops: str = "for"
+    declares: str = ""
+    imports: str = ""
+    uses: str = ""
+    sets: str = ""
+    passed: str = "if else while do"
+    prefixes: str = "return not"
+    blocks: str = ""
+
+    @LazyValue
+    def kinds(self) -> Mapping[str, frozenset[str]]:
+        """The words of each kind."""
+        return {kind: word_set(getattr(self, kind)) for kind in self.__struct_fields__}
 
 
 class Syntax(msgspec.Struct, frozen=True):
@@ -12,7 +50,7 @@ class Syntax(msgspec.Struct, frozen=True):
     statement; `concat`: the signs that join texts; `patterns`: whether `/` may begin a regular expression; `quotes`: words
     that do; `ends`: whether `end` closes blocks; `bare`: whether arguments need no parentheses; `operators`: names that are
     operators; `members`: the signs in front of a member; `keys`: whether `for (x in y)` takes keys instead of elements;
-    `function`: the word that begins one.
+    `keywords`: see there.
 
     `filled`: how what is filled into a text begins: with a bracket that goes on to its closing one, or a whole name; what
     is escaped needs no care. `flat`: whether a text ends at the first quote, even within what is filled in; `sigils`:
@@ -37,7 +75,7 @@ class Syntax(msgspec.Struct, frozen=True):
     operators: frozenset[str] = frozenset()
     members: frozenset[str] = frozenset({".", "?.", "->", "::"})
     keys: bool = False
-    function: str = "function"
+    keywords: Keywords = Keywords()
     names: str = r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+"
 
     @property

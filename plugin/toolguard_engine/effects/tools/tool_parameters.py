@@ -347,7 +347,9 @@ def command_lines(name: NameMeaning, params: Params, interpreters: Mapping[str, 
         elif key in _TYPED and not name.whole.isdisjoint(_TYPING) and name.action != "look":
             yield _words(params[key])
     yield from _of_named_programs(name, params)
-    if name.whole.isdisjoint(_RUNS) or (name.action != "run" and not name.words.isdisjoint(_KEEPS)):
+    if (name.whole.isdisjoint(_RUNS) and name.whole.isdisjoint(interpreters)) or (
+        name.action != "run" and not name.words.isdisjoint(_KEEPS)
+    ):
         return
     for key in islice(params, MAX_ITEMS):
         if key in _CODE and isinstance(code := params[key], str):

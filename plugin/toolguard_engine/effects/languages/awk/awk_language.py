@@ -12,6 +12,8 @@ LANGUAGE = Language(
     reading=ReadBy(AWK, AWK_LIBRARY),
     calls=r"(?:\bsystem)",
     quotes=r'"([^"\n]{1,400}+)"\s{0,4}+\|&?\s{0,4}+getline|\|&?\s{0,4}+"([^"\n]{1,400}+)"',
+    tool_words="awk gawk",
+    command="awk",
     runs="awk",
     files=".awk",
 )

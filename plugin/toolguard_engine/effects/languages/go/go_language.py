@@ -10,6 +10,8 @@ LANGUAGE = Language(
     "go",
     "yaegi",
     reading=ReadBy(GO, GO_LIBRARY, prepared=as_script),
+    tool_words="go golang",
+    command="yaegi -e",
     runs="yaegi",
     files=".go",
 )

@@ -11,6 +11,8 @@ LANGUAGE = Language(
     "lua luajit",
     reading=ReadBy(LUA, LUA_LIBRARY),
     calls=r"(?:os\.execute|io\.popen)",
+    tool_words="lua luajit",
+    command="lua -e",
     runs="lua",
     files=".lua",
     loads="dofile loadfile require",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.languages.script_syntax import Syntax
+from toolguard_engine.effects.languages.script_syntax import Keywords, Syntax
 
 PERL = Syntax(
     r"#[^\n]*+|^=[a-z](?sm:.)*?(?:^=cut\b|\Z)", single="raw", double="fills", back="command",
@@ -14,7 +14,13 @@ PERL = Syntax(
         r"(?:\$\{?\w++(?>(?:::\w++)*)\}?(?>(?:(?:->)?(?:\[[^\]\n]{1,40}\]|\{[^}\n]{1,40}\}))*)|@\{\[|@\{|@\w++|\$\{)"
     ),
     flat=True, sigils=True,
-    operators=frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}), function="sub",
+    operators=frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}),
+    keywords=Keywords(
+        functions="sub method", classes="class", spaces="package", loops="for foreach", uses="use",
+        passed="if while unless until elsif else do BEGIN END UNITCHECK CHECK INIT try catch finally defer when given"
+        " default",
+        prefixes="my our local state defined return not delete print say and or else do if unless while until when default",
+    ),
 )  # fmt: skip
 
 _LOOP = lazy_re.compile(r"\b(while|until)(\s{0,20}+\(\s{0,20}+)(?=<[$\w<>]{0,80}+>\s{0,20}+\))")

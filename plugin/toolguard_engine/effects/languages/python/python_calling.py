@@ -8,7 +8,8 @@ from typing import Protocol
 
 import msgspec
 
-from toolguard_engine.effects.languages.code_deeds import Deed
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.languages.code_deeds import MAX_LOADS, Deed
 from toolguard_engine.effects.languages.code_values import (
     NOTHING,
     Either,
@@ -94,6 +95,7 @@ class PythonCalling(ABC):
     def __init__(self, libraries: Libraries) -> None:
         self.libraries = libraries
         self.deeds: list[Deed] = []
+        self.loads: dict[tuple[str, str], None] = {}
         self.state: dict[str, Value] = {}
         self.steps = 0
         self.nested = 0
@@ -120,6 +122,12 @@ class PythonCalling(ABC):
         for deed in deeds:
             if deed not in self.deeds[-8:] and len(self.deeds) < MAX_DEEDS:
                 self.deeds.append(deed)
+
+    def load(self, word: str, *names: str) -> None:
+        """Code is taken in from files, as `CodeReading.loads` has it."""
+        for name in names:
+            if name.strip(UNKNOWN) and len(self.loads) < MAX_LOADS:
+                self.loads[word, name] = None
 
     def runs_unknown(self) -> None:
         """Notes that something runs of which nothing is known. In a function that nothing calls, nothing could be known."""

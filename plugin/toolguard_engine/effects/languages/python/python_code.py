@@ -62,7 +62,7 @@ def _read(code: str, _: str) -> CodeReading | None:
     read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
     paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
     deeds_read = deeds.unverified(reader.deeds) if reader.state.get("any server") else reader.deeds
-    return CodeReading((*commands, *deeds_read), steps, whole, paths, reader.opaque)
+    return CodeReading((*commands, *deeds_read), steps, whole, paths, reader.opaque, tuple(reader.loads))
 
 
 _kept = kept_code.kept(_read)

@@ -163,6 +163,7 @@ def _execute(code: PythonCalling, given: Arguments) -> Value:
     if deeds.FED in sources(value):
         code.add(deeds.run(["python3"], deeds.INPUT))
     hidden(code, value)
+    code.load("", *(source.partition(":")[2] for source in sources(value) if source.startswith("file:")))
     for piece in texts(value):
         if UNKNOWN in piece or code.nested >= MAX_NESTED:
             code.runs_unknown()
@@ -187,12 +188,14 @@ def _load_code(code: PythonCalling, given: Arguments) -> Value:
 
 def _imported(code: PythonCalling, given: Arguments) -> Value:
     name = given.get(0, "name")
+    code.load("import", *texts(name))
     return Library(text(name)) if _names_known(code, name) else NOTHING
 
 
 def _imported_top(code: PythonCalling, given: Arguments) -> Value:
     """`__import__("a.b")` is `a`."""
     name = given.get(0, "name")
+    code.load("import", *texts(name))
     return Library(text(name).partition(".")[0]) if _names_known(code, name) else NOTHING
 
 
