@@ -1,5 +1,5 @@
-"""A call in code is the same call when it stands in several lines: a line end ends no statement behind an open bracket or a
-comma, nor in front of a closing bracket."""
+"""A call in code is the same call when it stands in several lines: a line end ends no statement behind an open bracket, a
+comma or a sign that needs another value, nor in front of a closing bracket or a dot."""
 
 from __future__ import annotations
 
@@ -19,8 +19,18 @@ CODES = {
         f"[{FOLDER}].each {{¦File.delete(_1)¦}}", f"[{FOLDER}].each {{¦File.delete it¦}}",
         f"[{FOLDER}].map {{ FileUtils.rm_rf(¦it¦) }}",
         '(¦system "rm -rf ~/Documents"¦)',
+        'system("rm -rf " +¦"~/Documents")', 'x =¦"rm -rf " <<¦"~/Documents"; system x',
+        f"[{FOLDER}]¦.each {{ |f| File.delete(f) }}", f"[{FOLDER}].¦each do |f|¦if f then File.delete(f) end¦end",
     ),
-    "pwsh -c '{}'": ('[IO.File]::Delete(¦"/etc/passwd"¦)', 'Remove-Item -Recurse (¦"~/Documents"¦)'),
+    "yaegi -e 'func main() {{ {} }}'": (
+        'exec.Command("sh",¦"-c",¦"rm -rf " +¦"~/Documents").Run()',
+        'a := "rm -rf " +¦"~/Documents"; exec.Command("sh", "-c", a).Run()',
+    ),
+    "osascript -e '{}'": ('do shell script "rm -rf " &¦"~/Documents"',),
+    "pwsh -c '{}'": (
+        "Get-Item ~/Documents |¦Remove-Item -Recurse", '$x =¦"~/Documents"; Remove-Item -Recurse $x',
+        'Remove-Item -Recurse ("~/Docu" +¦"ments")',
+        '[IO.File]::Delete(¦"/etc/passwd"¦)', 'Remove-Item -Recurse (¦"~/Documents"¦)'),
     "awk 'BEGIN {{ {} }}'": ('system(¦"rm -rf ~/Documents"¦)',),
     "lua -e '{}'": ('os.execute(¦"rm -rf ~/Documents"¦)',),
     "perl -e '{}'": ('system(¦"rm -rf ~/Documents"¦)', f'system("rm",¦"-rf",¦{FOLDER})'),

@@ -86,6 +86,7 @@ def _ways(language: str, code: str) -> dict[str, str]:
     if known.command:
         ways |= {
             "an option": f"{known.command} {shlex.quote(code)}",
+            "an alias": f"alias zz={shlex.quote(known.command)}\nzz {shlex.quote(code)}",
             "another program": f"sudo env A=1 {known.command} {shlex.quote(code)}",
         }
     return ways

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from shlex import quote
 
 from msgspec.structs import replace
 
@@ -73,6 +74,10 @@ def _only_filters(program: ProgramRun) -> bool:
 
 def _does_more(option: GivenOption) -> bool:
     return bool(option.entry.role or option.entry.traits)
+
+
+_DIVIDED = lazy_re.compile(r"[\s'\"`$;&|<>()\\#]")
+"""What a shell would not leave in one word as it is."""
 
 
 class ProgramWalk(CodeWalk):
@@ -179,7 +184,8 @@ class ProgramWalk(CodeWalk):
         """An alias: its text, with the words behind it. Within it, the name is that of the program again."""
         inner = state.fork()
         del inner.aliases[program.name]
-        return self.joined((state.aliases[program.name], *program.argv[1:]), inner, program)
+        words = (quote(word) if _DIVIDED.search(word) else word for word in program.argv[1:])
+        return self.joined((state.aliases[program.name], *words), inner, program)
 
     def _record(self, program: ProgramRun, state: ShellState) -> None:
         """Remembers what a program does to files before it is known what else it starts."""

@@ -31,6 +31,9 @@ from toolguard_engine.effects.languages.script_tokens import Token
 ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
 _IMPLICIT = frozenset({"it", "_1"})
 """Ruby: the only parameter of a block that names none."""
+_BETWEEN = frozenset({"in", "of", "as", "satisfies", "instanceof", "class"})
+"""Names that stand between the parts of an expression, or in front of one."""
+
 _MODIFIERS = frozenset({"if", "unless", "while", "until", "for"})
 _SWITCHES = word_set(
     "recurse r rec force fo f append raw usebasicparsing passthru verbose confirm whatif file directory name noprofile"
@@ -57,6 +60,11 @@ class CallReader(TokenReader):
     """Reads functions, calls and what follows a value."""
 
     def routine(self, params: tuple[int, int], body: tuple[int, int], *, value: bool = False) -> Routine:
+        first = body[0]
+        if "param" in self.prefixes and first < body[1] and self.tokens[first].text.lower() == "param":
+            close = self.tokens[first + 1].match if self.is_sign(first + 1, body[1], "(") else -1
+            if close > first:  # PowerShell's `{ param($a) ... }`
+                params, body = (first + 2, min(close, body[1])), (min(close + 1, body[1]), body[1])
         made = Routine(self, params, body, value)
         self.run.routines.append(made)
         return made
@@ -66,9 +74,23 @@ class CallReader(TokenReader):
         if self.is_sign(at + 1, end, "{"):
             close = min(self.tokens[at + 1].match, end)
             return self.routine(params, (at + 2, close)), close + 1
-        after = self.comma(at + 1, end)
-        stop = self.skip_to(at + 1, after, ";")
+        stop = self._value_end(at + 1, end)
         return self.routine(params, (at + 1, stop), value=True), stop
+
+    def _value_end(self, at: int, end: int) -> int:
+        """Where the expression ends that begins here: at a sign that cannot belong to it, or where a value follows another
+        one, since a line end may be all that is between two statements."""
+        follows = False
+        while at < end:
+            token = self.tokens[at]
+            if token.kind == "end" or self.is_sign(at, end, ",", ";", ")", "]", "}"):
+                return at
+            joins = token.kind == "name" and token.text in self.words | self.prefixes | self.functions | _BETWEEN
+            if follows and token.kind == "name" and not joins:
+                return at
+            follows = (token.kind != "sign" and not joins) or token.match > at
+            at = token.match + 1 if token.match > at else at + 1
+        return end
 
     def function(self, at: int, end: int) -> tuple[Value, int]:
         """`function name(params) { }`, `sub name { }`; `at` is the keyword."""
@@ -92,7 +114,7 @@ class CallReader(TokenReader):
             routine = self.routine(params, (opened + 1, close))
         if name:
             name = name.lower() if self.run.library.command is not None else name
-            self.run.names[name.lstrip("*")] = routine
+            self.run.names[name.lstrip("*").replace(":", ".")] = routine
         return routine, close + 1
 
     def ending(self, at: int, end: int) -> int:
@@ -157,7 +179,8 @@ class CallReader(TokenReader):
                     if isinstance(value, Library) and run.syntax is RUBY:
                         value = self._without_arguments(value, base)
                     last = tokens[at + 1].text
-                    base, value = value, self._joined(value, last)
+                    own = run.names.get(f"{root}.{last}")
+                    base, value = value, own if isinstance(own, Routine) else self._joined(value, last)
                     at, named = at + 2, True
                     continue
                 if token.text == "(" and not (token.spaced and run.syntax in (AWK, POWERSHELL)):
@@ -230,6 +253,21 @@ class CallReader(TokenReader):
         both = sources(held, *values)
         self.run.names[name] = sourced(held, both) if isinstance(held, str) else Unknown(sources=both)
 
+    def lambda_literal(self, at: int, end: int) -> tuple[Value, int]:
+        """Ruby: `->(a) { ... }`, `-> a do ... end`; `at` is the arrow."""
+        start = at + 1
+        if self.is_sign(start, end, "("):
+            params = (start + 1, min(self.tokens[start].match, end))
+            start = params[1] + 1
+        else:
+            params = (start, self.skip_to(start, end, "{", "do"))
+            start = params[1]
+        block, after = self.given_block(start, end)
+        for routine in block:
+            if isinstance(routine, Routine) and params[0] < params[1]:
+                routine.params = params
+        return (block[0] if block else NOTHING), after
+
     def given_block(self, at: int, end: int) -> tuple[list[Value], int]:
         """Ruby: `{ |x| ... }`, `{ ... it ... }` and `do |x| ... end` behind a call."""
         if self.run.syntax is not RUBY or at >= end:
@@ -254,6 +292,8 @@ class CallReader(TokenReader):
         run, token = self.run, self.tokens[at]
         if run.library.command is not None:
             return None
+        if isinstance(value, Routine) and (self.tokens[at - 1].kind != "name" or self.tokens[at - 1].text == "end"):
+            return None  # a function that has just been written is not called by what follows
         if not isinstance(value, Library | Routine) or not (run.syntax.bare or getattr(value, "name", "") in run.loading):
             return None
         if run.syntax is RUBY and ((token.kind == "sign" and token.text == "{") or token.text == "do"):
@@ -291,6 +331,8 @@ class CallReader(TokenReader):
             key = self.all_of(at + 1, close)
         key = choices(key)[0]
         first = choices(value)[0]
+        if isinstance(first, Routine) and self.run.syntax is RUBY:
+            return self.run.invoke(first, [key]), close + 1
         if isinstance(first, Library) and isinstance(key, str) and key.strip(UNKNOWN):
             return self.run_member(first, key), close + 1
         if isinstance(first, dict) and isinstance(key, str):

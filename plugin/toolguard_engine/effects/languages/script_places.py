@@ -7,7 +7,6 @@ from toolguard_engine.effects.languages.code_values import NOTHING, Either, Libr
 from toolguard_engine.effects.languages.go.go_syntax import GO
 from toolguard_engine.effects.languages.script_run import MAX_CHOICES, Routine, ScriptRun, item_at
 from toolguard_engine.effects.languages.script_tokens import Token, unescaped
-from toolguard_engine.model.lazy import LazyValue
 
 _MEMBERS = frozenset({"private", "public", "protected", "readonly"})
 
@@ -27,15 +26,9 @@ class TokenReader:
         """Names that are operators."""
         return self.run.syntax.operators
 
-    @LazyValue
-    def own_functions(self) -> frozenset[str]:
-        """What the functions are called that these tokens define, be it behind where they are called."""
-        following = zip(self.tokens, self.tokens[1:], strict=False)
-        return frozenset(name.text for word, name in following if word.kind == "name" and word.text in self.functions)
-
     def is_own(self, word: str) -> bool:
         """Whether code has a function of this name, though it may be a keyword as well: many are so only in some places."""
-        return isinstance(self.run.names.get(word), Routine) or word in self.own_functions
+        return isinstance(self.run.names.get(word), Routine) or word in self.run.defined
 
     def is_load(self, at: int, end: int) -> bool:
         """Whether a keyword loads code here: Perl's `do $path`, not `do {`."""

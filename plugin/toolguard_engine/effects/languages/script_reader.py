@@ -98,13 +98,8 @@ class ScriptReader(CommandReader):
         if token.kind == "end" or (token.kind == "sign" and token.text in ";,)}]{"):
             return None, at + 1
         if token.kind == "name":
-            handler = self.statements.get(token.text)
-            if (handler is not None or token.text in self.passed) and self.is_own(token.text):
-                self.expression(at, end)  # a call, if this is no keyword here
-            if handler is not None and (next_at := handler(self, at, end)) >= 0:
+            if (next_at := self._begun(token, at, end)) >= 0:
                 return None, next_at
-            if token.text in self.passed and not self.is_load(at, end):
-                return None, at + 1
             if (next_at := self.method(at, end)) >= 0:
                 return None, next_at
         count = len(self.run.deeds)
@@ -116,6 +111,16 @@ class ScriptReader(CommandReader):
             self.expression(at, after)
             return None, last
         return value, after
+
+    def _begun(self, token: Token, at: int, end: int) -> int:
+        """Where a statement goes on that a keyword begins; -1 if none does."""
+        word = token.text if self.run.library.command is None else token.text.lower()
+        handler = self.statements.get(word)
+        if (handler is not None or word in self.passed) and self.is_own(word):
+            self.expression(at, end)  # a call, if this is no keyword here
+        if handler is not None and (next_at := handler(self, at, end)) >= 0:
+            return next_at
+        return at + 1 if word in self.passed and not self.is_load(at, end) else -1
 
     def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]:  # noqa: PLR0912 - a case for each sign
         run = self.run
@@ -307,6 +312,8 @@ class ScriptReader(CommandReader):
             return FROM_INPUT, self.primary(at + 1, end)[1] if at + 1 < end else end
         if token.text == ":" and self.run.syntax is RUBY and at + 1 < end:
             return self.tokens[at + 1].text, at + 2
+        if token.text == "->" and self.run.syntax is RUBY:
+            return self.lambda_literal(at, end)
         return NOTHING, at if token.text in ",;)]}:=>" else at + 1
 
     def named(self, token: Token, at: int, end: int) -> tuple[Value, int]:
@@ -319,8 +326,6 @@ class ScriptReader(CommandReader):
                 return self.function(at, end)
         if self.is_sign(at + 1, end, "=>") and run.syntax is JAVASCRIPT:
             return self.arrow((at, at + 1), at + 1, end)
-        if name in ("lambda", "proc") and run.syntax is RUBY and name not in run.names:
-            return NOTHING, at + 1
         if run.library.command is not None:
             if name[:1] in "$@-" and is_path(name):
                 return self.word(at, end)
@@ -430,6 +435,8 @@ class ScriptReader(CommandReader):
             members[key] = self.all_of(sign + 1, end)
         elif self.method(at, end) < 0:
             members[key] = self.all_of(at, end)
+        else:
+            members[key] = self.run.routines[-1]
 
 
 def _awk_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[Value, int]:

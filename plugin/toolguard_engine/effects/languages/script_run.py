@@ -46,6 +46,9 @@ MAX_CALLS = 6
 
 MAX_CHOICES = 16
 MAX_DEEDS = 300
+MAX_MISSED = 64
+"""Calls of functions that are defined only behind them."""
+
 _MAX_TEXT = 65_536
 
 Act = Callable[["ScriptRun", list[Value], Value], Value]
@@ -94,7 +97,7 @@ class Routine(Struct, eq=False):
 class ScriptRun(Struct, eq=False):
     """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count; `opaque`: something
     that runs is not known; `loading`: words that load code from files; `loads`: what they have loaded, as `CodeReading` has
-    it; `missed`: calls of names that were not known then."""
+    it; `defined`: the names of functions of the code, be they defined later, and `missed` calls of these."""
 
     syntax: Syntax
     library: LanguageLibrary
@@ -114,6 +117,7 @@ class ScriptRun(Struct, eq=False):
     opaque: bool = False
     loading: frozenset[str] = frozenset()
     loads: dict[tuple[str, str], None] = field(default_factory=dict)
+    defined: set[str] = field(default_factory=set)
     missed: list[tuple[str, list[Value]]] = field(default_factory=list)
 
     def text(self, code: str, ends: Ends | None = None) -> Value:
@@ -127,6 +131,7 @@ class ScriptRun(Struct, eq=False):
             tokens = Tokens(code, self.syntax, ends)
             self.whole = self.whole and tokens.whole
             self._loops(tokens.found)
+            self._names_of_functions(tokens.found)
             return self.walker(self, tokens.found).block(0, len(tokens.found))
         except RecursionError:
             self.whole = False
@@ -219,6 +224,8 @@ class ScriptRun(Struct, eq=False):
         full = self.library.full(name)
         word = full.rpartition(".")[2]
         module = self.load(word, args[0]) if args and word in self.loading else None
+        if word in self.defined and len(self.missed) < MAX_MISSED and not isinstance(self.names.get(word), Routine):
+            self.missed.append((full, args))
         act = self.library.functions.get(full)
         if act is None:
             act = self.library.methods.get(full.rpartition(".")[2])
@@ -230,9 +237,13 @@ class ScriptRun(Struct, eq=False):
             return self.invoke(own, args)
         if module is not None and full == word:
             return module
-        if name and len(self.missed) < MAX_CHOICES:
-            self.missed.append((full, args))
         return self.unknown(name, args, base)
+
+    def _names_of_functions(self, tokens: list[Token]) -> None:
+        words = self.syntax.keywords.kinds["functions"]
+        for at, token in enumerate(tokens[:-1]):
+            if token.kind == "name" and token.text in words and tokens[at + 1].kind == "name":
+                self.defined.add(tokens[at + 1].text)
 
     def load(self, word: str, name: Value) -> Value:
         """Code is loaded from the file or module of this name; what is loaded."""

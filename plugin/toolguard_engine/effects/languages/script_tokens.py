@@ -54,6 +54,9 @@ _BLANK = lazy_re.compile(r"(?:[^\S\n]|\\\n)*")
 _SPACES = frozenset({"", " ", "\n", "\t", "\r"})
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 _CALLING = ("(", "[")
+_GOING_ON = frozenset({*_CALLING, ",", "=", "&&", "||", "."})
+"""Signs behind which a statement has more, though its line ends."""
+
 _KINDS_BY_LETTER: dict[str, Kind] = {
     **dict.fromkeys(("qx", "x"), "command"),
     **dict.fromkeys(("qw", "w", "W", "i", "I"), "words"),
@@ -96,13 +99,14 @@ _TABLES: dict[int, re.Pattern[str]] = {}
 def _table(syntax: Syntax) -> re.Pattern[str]:
     pattern = _TABLES.get(id(syntax))
     if pattern is None:
+        own = [re.escape(sign) for sign in sorted(syntax.concat | syntax.members, key=len, reverse=True) if sign[1:]]
         parts = [r"(?P<line>\n\s*+)", rf"(?P<comment>{syntax.comment})"]
         parts += [rf"(?P<quoted>{syntax.quotes})"] if syntax.quotes else []
         parts += [
             rf"(?P<name>{syntax.names})",
             r"(?P<number>\d[\w.]*+)",
             rf"(?P<quote>[{syntax.marks}])",
-            rf"(?P<sign>{_SIGN})",
+            rf"(?P<sign>{'|'.join((*own, _SIGN))})",
         ]
         pattern = _TABLES[id(syntax)] = re.compile(rf"{_BLANK.pattern}(?:{'|'.join(parts)})", re.MULTILINE)
     return pattern
@@ -194,6 +198,8 @@ class Tokens:
                 self.found[self._open.pop()].match = len(self.found)
             else:
                 self.whole = False
+        elif sign == "." and self.found and self.found[-1].kind == "end" and self.syntax is not POWERSHELL:
+            self.found.pop()  # the rest of a chain of calls; in PowerShell, a dot begins a command
         self._add("sign", sign, self._before(at))
 
     def _line(self, at: int, start: int) -> int:
@@ -213,11 +219,13 @@ class Tokens:
         return at
 
     def _goes_on(self) -> bool:
-        """Whether a line end ends no statement: between brackets in Go, behind an open bracket or a comma elsewhere."""
-        if self.syntax is GO:
-            return bool(self._open) and self.found[self._open[-1]].text in _CALLING
+        """Whether a line end ends no statement: between brackets in Go, behind a sign that needs more elsewhere."""
         last = self.found[-1]
-        return last.kind == "sign" and (last.text in _CALLING or last.text == ",")
+        if last.kind == "sign" and (last.text in _GOING_ON or last.text in self.syntax.concat):
+            return True
+        if last.kind == "sign" and last.text == "|":  # in Ruby it ends the parameters of a block
+            return self.syntax is not RUBY
+        return self.syntax is GO and bool(self._open) and self.found[self._open[-1]].text in _CALLING
 
     def _operand(self) -> bool:
         """Whether the last token ends a value, so that a slash divides."""

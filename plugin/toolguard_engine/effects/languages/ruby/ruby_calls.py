@@ -57,8 +57,17 @@ def _ruby_sent(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return run.call(Library("system" if name == "`" else name), args[1:], base)
 
 
+def _named_method(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """`method(:system)`: the function of this name, as a value."""
+    name = "".join(texts(argument_at(args, 0))[:1])
+    own = run.names.get(name)
+    return own if isinstance(own, Routine) else Library(f"{base.name}.{name}" if isinstance(base, Library) else name)
+
+
 def _ruby_called(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    """`FileUtils.method(:rm_rf).call(path)`."""
+    """`FileUtils.method(:rm_rf).call(path)`, `->(a) { ... }.call(path)`."""
+    if isinstance(base, Routine):
+        return run.invoke(base, args)
     return run.call(base, args) if isinstance(base, Library) and not base.name.startswith(".") else base
 
 
@@ -118,6 +127,8 @@ def _path_children(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 _RUBY: dict[str, Act] = calls.rows(
+    ("lambda proc Proc.new", calls.same),
+    ("method", _named_method),
     (
         (
             "FileUtils.rm_rf FileUtils.rm_r FileUtils.rmtree FileUtils.remove_dir FileUtils.remove_entry rm_rf"
@@ -175,6 +186,7 @@ _RUBY: dict[str, Act] = calls.rows(
     ("gets readline readlines Kernel.gets", calls.constant(FROM_INPUT)),
 )
 _RUBY_METHODS: dict[str, Act] = calls.rows(
+    ("method", _named_method),
     (
         (
             "strip chomp to_s to_path read expand_path realpath compact uniq sort flatten to_a body lines"
