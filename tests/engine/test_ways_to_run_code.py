@@ -11,6 +11,7 @@ import shlex
 import pytest
 
 from test_languages import EXAMPLES, PLACE
+from test_run_files import weighed
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.languages.language_catalogue import BY_ENDING, LANGUAGES
 from toolguard_engine.effects.languages.script_code import READERS
@@ -140,6 +141,21 @@ def test_what_is_fetched_is_held_under_any_name(language: str) -> None:
 
 def _decision(command: str) -> str:
     return GUARD.judge(Call("exec", {"command": command}, cwd="/home/u/work")).decision
+
+
+@pytest.mark.parametrize("language", READ)
+def test_code_of_a_file_is_read_however_it_arrives(language: str) -> None:
+    known = LANGUAGES[language]
+    start = _named(language, known.runs or known.programs.split()[0])
+    commands = [f"{start} <(cat x)", f"cat x | {start} /dev/stdin", f"{start} /dev/fd/3 3< x"]
+    if known.command:
+        commands += [f'{known.command} "$(cat x)"', f'{known.command} "$(< x)"', f"cat x | xargs -0 {known.command}"]
+        lines = "1" if language != "awk" else "BEGIN { 1 }"
+        command = f"printf %s {shlex.quote(f'{lines}{chr(10)}{_code(language)}')} | xargs -0 {known.command}"
+        assert _decision(command) != "allow", command
+    harm, none = ({"x": code} for code in (_code(language), "BEGIN { 1 }" if language == "awk" else "1"))
+    assert [command for command in commands if weighed(command, harm).decision == "allow"] == []
+    assert [command for command in commands if weighed(command, none).decision != "allow"] == []
 
 
 @pytest.mark.parametrize("language", READ)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.facts.command import STDIN, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.command import STDIN, UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.languages import language_catalogue, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.languages.python import python_code
@@ -128,6 +128,14 @@ def fed_scripts(program: ProgramRun) -> list[StdinSource]:
     named = (word for words in readings(program) for word in script_words(words) if word.text != "-")
     feeds = {word.at: feed for word in named if (feed := program.content(word)) is not None}
     return list(feeds.values())
+
+
+def fed_code(program: ProgramRun) -> list[StdinSource]:
+    """Where code in the words comes from that is not known there: `ruby -e "$(cat x)"`."""
+    if not program.given:
+        return []
+    code = (word for words in readings(program) for word in words.named("script") if word.text == UNKNOWN)
+    return [feed for word in code if (feed := program.fed_at(word.at)) is not None and feed.text is None]
 
 
 def names_input(program: ProgramRun) -> bool:

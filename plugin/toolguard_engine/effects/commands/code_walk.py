@@ -126,6 +126,9 @@ class CodeWalk(ChangeWalk):
             self._client(program, state)
             self._statement_files(program, state)
             return
+        for feed in (*code_sources.fed_scripts(program), *code_sources.fed_code(program)):
+            for file in self.passed_on(feed, program):
+                self.run_code(file, program, state)
         if source := code_sources.source(program):
             self._commands_in(source, program, state)
             if self.running is not None and not is_away(program):
@@ -138,9 +141,6 @@ class CodeWalk(ChangeWalk):
         for word in code_files.scripts(program):
             self.will_run(word, program)
             for file in self._scripts_at(word, program, state):
-                self.run_code(file, program, state)
-        for feed in code_sources.fed_scripts(program):
-            for file in self.passed_on(feed, program):
                 self.run_code(file, program, state)
         if not code_sources.is_script(program):
             self.will_run_input(program)

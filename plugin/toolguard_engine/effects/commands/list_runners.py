@@ -39,6 +39,8 @@ def _xargs(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | 
         return _with_lines(walk, rest, mark, [*lines, *more] or [UNKNOWN], program, inner)
     feeds = feed and StdinSource(None, feed.programs, feed.files)
     given = ((len(rest), feeds),) if feeds else ()
+    if text and "\n" in text and program.words.has("--null"):  # all of it may be one word
+        walk.inner((*rest, text), program, inner.fork())
     for batch in _batches(words, program.words) if _runs_script(rest) else ():
         walk.inner((*rest, *batch), program, inner.fork())
     return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), program, inner, given)
