@@ -29,15 +29,19 @@ _WRITES = word_set(
 _ASKS = word_set("fetch request curl_exec axios")
 _GROWS = word_set("push unshift")
 _SHOWN = frozenset({"Stdout", "Stderr", "stdout", "stderr", "STDOUT", "STDERR", "$stdout", "$stderr"})
-_BLOCKS = word_set("do def begin case function repeat class module")
 _CONDITIONS = frozenset({"if", "unless"})
+_LOOPS = frozenset({"while", "until", "for"})
+"""Their block is that of the `do` behind them, or none is counted."""
+
 _BOUNDARIES = frozenset({";", "{", "}", "do", "then", "else", "BEGIN"})
 
 
 def endless(tokens: list[Token], syntax: Syntax) -> Iterator[tuple[int, Deed | None]]:
     """What endless loops in these tokens do: for each, how many tokens its body has, and what it does, if anything."""
+    kinds = syntax.keywords.kinds
+    words = kinds["passed"] | kinds["loops"] | ({"loop"} if syntax is RUBY else set())
     for at, token in enumerate(tokens):
-        if token.kind == "name" and token.text in _NEVER_ENDING:
+        if token.kind == "name" and token.text in _NEVER_ENDING and token.text in words:
             start = _body_start(tokens, at)
             if start:
                 body = _body(tokens, at, start, syntax)
@@ -86,11 +90,12 @@ def _before(tokens: list[Token], at: int) -> int:
     return at
 
 
-def _opened(token: Token, *, fresh: bool) -> int:
+def _opened(token: Token, syntax: Syntax, *, fresh: bool) -> int:
     """Says by how much a word changes the depth of blocks. `fresh`: it begins a statement."""
     if token.text == "end" and token.kind == "name":
         return -1
-    return int(token.text in _BLOCKS or (fresh and token.text in _CONDITIONS))
+    opens = token.text in syntax.keywords.kinds["blocks"] - _LOOPS
+    return int(opens and (fresh or token.text not in _CONDITIONS))
 
 
 def _end(tokens: list[Token], start: int, syntax: Syntax) -> int:
@@ -100,7 +105,7 @@ def _end(tokens: list[Token], start: int, syntax: Syntax) -> int:
     while at < min(len(tokens), start + MAX_BODY):
         token = tokens[at]
         if syntax.ends:
-            depth += _opened(token, fresh=fresh)
+            depth += _opened(token, syntax, fresh=fresh)
             if not depth:
                 break
             fresh = token.kind == "end" or token.text in _BOUNDARIES

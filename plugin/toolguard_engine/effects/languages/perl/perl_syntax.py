@@ -16,7 +16,7 @@ PERL = Syntax(
     flat=True, sigils=True,
     operators=frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}),
     keywords=Keywords(
-        functions="sub method", classes="class", spaces="package", loops="for foreach", uses="use",
+        functions="sub", classes="class", spaces="package", loops="for foreach", uses="use",
         passed="if while unless until elsif else do BEGIN END UNITCHECK CHECK INIT try catch finally defer when given"
         " default",
         prefixes="my our local state defined return not delete print say and or else do if unless while until when default",
