@@ -13,7 +13,10 @@ from honest_scripts import PYTHON, Author
 from hostile_texts import bomb, texts
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.commands.asked_files import LEAST_WORK, WORK
+from toolguard_engine.effects.terminal_input.input_languages import Reader
+from toolguard_engine.effects.terminal_input.running_programs import RunningProgram
 from toolguard_engine.guard import TOO_MANY, Guard
+from toolguard_engine.layers import typed_input
 from toolguard_engine.model import work_allowance
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.files import FileText, Unread
@@ -179,3 +182,16 @@ def test_long_content_of_files_uses_it_up_until_less_is_read() -> None:
         limits.append(reading.running.work.limit)
     assert limits[0] == WORK
     assert limits[-1] == LEAST_WORK
+
+
+def test_what_is_typed_is_read_once_and_its_files_share_the_budget_of_the_call() -> None:
+    made = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), packs.load(), files=Scripts())
+    reading = made.read(replace(CALL, tool="process", params={"action": "write", "sessionId": "p", "data": "x\n"}))
+    commands = [f"python3 {'b' * at}.py; python3 {'b' * at}c.py" for at in (201, 203, 205)]
+    for command in commands:
+        typed = typed_input.reading_of(reading, RunningProgram((Reader("shell"),)), command)
+        assert typed.runs
+        assert typed is typed_input.reading_of(reading, RunningProgram((Reader("shell"),)), command)
+    assert reading.work.files is not None
+    assert reading.work.files.limit == WORK
+    assert reading.spent > reading.work.spent + WORK - LEAST_WORK - OVER

@@ -49,8 +49,12 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
 
 def reading_of(reading: CallReading, process: RunningProgram, command: str) -> CallReading:
     """A command that a call types into a process, with the files that it runs."""
-    call = as_command(reading.call, process, command)
-    return CallReading(call, reading.host, reading.work, reading.files, reading.made, reading.config)
+    place = process.workdir, process.env, command
+    if (known := reading.typed.get(place)) is None:
+        call = as_command(reading.call, process, command)
+        known = CallReading(call, reading.host, reading.work, reading.files, reading.made, reading.config)
+        reading.typed[place] = known
+    return known
 
 
 def as_command(call: Call, process: RunningProgram, command: str) -> Call:

@@ -35,13 +35,15 @@ class TooIntricate(Exception):  # noqa: N818 - not an error: the budget is used 
 class WorkLimit:
     """The steps left for one call. `most`: see `work_allowance`."""
 
-    __slots__ = ("_others", "is_stopped", "left", "limit", "most")
+    __slots__ = ("_others", "files", "is_stopped", "left", "limit", "most")
 
     def __init__(self, most: float = MOST) -> None:
         self.most = most
         self.limit = self.left = min(float(BASE), most)
         self.is_stopped = False
         """Whether its reading took too much time. That is a fact of the call: nothing of it is read any further."""
+        self.files: WorkLimit | None = None
+        """The budget for the content of all files that the call runs, however often it is read; None while it runs none."""
         self._others: list[WorkLimit] = []
 
     @property

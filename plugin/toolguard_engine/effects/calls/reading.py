@@ -19,6 +19,7 @@ from toolguard_engine.effects.calls import (
 )
 from toolguard_engine.effects.calls.call_place import where_of
 from toolguard_engine.effects.calls.kept_readings import KEPT, KeptReading
+from toolguard_engine.effects.commands.asked_files import LEAST_WORK
 from toolguard_engine.effects.commands.effects import effects
 from toolguard_engine.effects.commands.run_files import RunFiles
 from toolguard_engine.effects.commands.unwrap import read
@@ -72,6 +73,8 @@ class CallReading:
         self.files = files
         self.made = made or FileMemory()
         self.config = config
+        self.typed: dict[tuple[str, tuple[tuple[str, str], ...], str], CallReading] = {}
+        """What the call types into programs, as it was read: by the folder and variables of the program, and the command."""
         self.tool = tool_name(call.tool)
         self.has_params = isinstance(call.params, dict)
         self.params = _as_opened(self.tool, call, host) if self.has_params else {}
@@ -147,8 +150,8 @@ class CallReading:
     @property
     def spent(self) -> float:
         """The steps that judging the call has used of its session's allowance."""
-        running: RunFiles | None = self.__dict__.get("running")
-        return self.work.spent + (running.spent if running is not None else 0.0)
+        files = self.work.files
+        return self.work.spent + (0.0 if files is None else max(0.0, files.spent - LEAST_WORK))
 
     @Lazy
     def tool_effects(self) -> tuple[Effect, ...]:

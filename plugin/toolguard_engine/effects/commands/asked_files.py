@@ -117,7 +117,7 @@ class AskedFiles:
 
     __slots__ = (
         "_after", "_code_read", "_copies", "_entered", "_known", "_made", "_others_asked", "_others_read", "_shortcuts",
-        "_source", "_untouched", "_version", "_where", "_work", "_work_of_call", "asked", "brought_asked", "copied_asked",
+        "_source", "_untouched", "_version", "_where", "_work_of_call", "asked", "brought_asked", "copied_asked",
         "foreign", "has_failed", "judged", "later", "made_asked", "named", "opaque", "overwritten", "patterns", "position",
         "ran", "repeats", "runs", "unread", "untouched", "was_empty",
     )  # fmt: skip
@@ -127,7 +127,6 @@ class AskedFiles:
         self._made = made
         self._where = where
         self._work_of_call = work
-        self._work: WorkLimit | None = None
         self.was_empty = made.is_empty
         self._version = made.version
         """That of the memory of which all that is known here is true."""
@@ -184,14 +183,10 @@ class AskedFiles:
     @property
     def work(self) -> WorkLimit:
         """What reading the content of files may cost."""
-        if self._work is None:
-            self._work = self._work_of_call.beside(WORK if self._work_of_call.most >= MOST else LEAST_WORK)
-        return self._work
-
-    @property
-    def spent(self) -> float:
-        """Steps for the content of files that count for the session's allowance."""
-        return 0.0 if self._work is None else max(0.0, self._work.spent - LEAST_WORK)
+        call = self._work_of_call
+        if call.files is None:
+            call.files = call.beside(WORK if call.most >= MOST else LEAST_WORK)
+        return call.files
 
     def path(self, word: str, cwd: str) -> str:
         """The absolute path that a word names; empty if it is not known."""
