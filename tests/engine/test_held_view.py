@@ -122,6 +122,7 @@ def test_the_prompt_names_or_counts_every_danger(many: int, length: int, sign: s
     assert len(text.encode("utf-16-le")) // 2 <= MAX_DESCRIPTION
     left = re.search(r"; and (\d+) more\. ", text)
     named = many - (int(left[1]) if left else 0)
+    assert (left is None) is (named == many)
     assert many == 1 or [f" {at}) " in text for at in range(1, many + 1)] == [at <= named for at in range(1, many + 1)]
     assert named >= min(many, 4)
 

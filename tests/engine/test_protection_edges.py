@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from test_run_files import weighed
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.file_record import FileRecord
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), release="2026.9.6")
 WORKSPACE = "/home/u/.openclaw/workspace"
@@ -77,3 +79,11 @@ ROWS = {
 def test_it_counts_where_it_protects(command: str) -> None:
     verdict = self_protection.judge(Call("exec", {"command": command}, cwd=WORKSPACE), HOST)
     assert (verdict.decision if verdict else "allow") == ROWS[command]
+
+
+@pytest.mark.parametrize("possible", ["cp a $X/openclaw.json", "diff -r ~ /tmp/x"])
+@pytest.mark.parametrize("order", ["{possible}; sh x.sh", "sh x.sh; {possible}"])
+def test_what_a_file_certainly_does_is_blocked_beside_what_is_only_possible(possible: str, order: str) -> None:
+    files, made = {"x.sh": "toolguard approve X\n"}, {"x.sh": FileRecord("agent", "write", "s")}
+    assert weighed(possible, files, made).decision == "hold"
+    assert weighed(order.format(possible=possible), files, made).decision == "block"
