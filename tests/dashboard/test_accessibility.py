@@ -162,12 +162,11 @@ CUT_OFF = """() => [...document.querySelectorAll('[role=tab], [role=tabpanel]:no
 def test_a_phone_shows_every_tab_and_every_column(machine: Machine, visits: Visits) -> None:
     visitor = visits(machine, **LOOKS["phone"])
     page = visitor.go()
-    for tab in ("models", "live"):
-        visitor.show(tab)
-        expect(page.get_by_role("row").nth(1).get_by_role("cell").first).to_be_visible()
-        assert page.evaluate(CUT_OFF) == []
-        label = page.get_by_role("row").nth(1).get_by_role("cell").last
-        assert label.evaluate("cell => getComputedStyle(cell, '::before').content") in ('"Failed"', '"Session"')
+    visitor.show("models")
+    expect(page.get_by_role("row").nth(1).get_by_role("cell").first).to_be_visible()
+    assert page.evaluate(CUT_OFF) == []
+    label = page.get_by_role("row").nth(1).get_by_role("cell").last
+    assert label.evaluate("cell => getComputedStyle(cell, '::before').content") == '"Failed"'
 
 
 @pytest.mark.thorough
@@ -175,7 +174,7 @@ def test_a_range_is_offered_where_it_matters(machine: Machine, visits: Visits) -
     visitor = visits(machine)
     visitor.go()
     shown = [visitor.show(tab).get_by_role("group", name="Time range").is_visible() for tab in TABS]
-    assert dict(zip(TABS, shown, strict=True)) == {tab: tab not in ("live", "timeline", "approvals") for tab in TABS}
+    assert dict(zip(TABS, shown, strict=True)) == {tab: tab not in ("timeline", "approvals") for tab in TABS}
 
 
 @pytest.mark.thorough

@@ -187,7 +187,7 @@ def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits, how
     if how == "cleared":
         page.get_by_role("button", name="Clear finished").click()
     else:
-        visitor.show("live")
+        visitor.show("timeline")
         visitor.show("approvals")
     expect(card(page, held.nonce)).to_have_count(0)
 

@@ -228,15 +228,13 @@ def test_models_are_sorted_by_their_headings(machine: Machine, visits: Visits) -
 
 
 @pytest.mark.thorough
-def test_live_shows_the_last_fifty_calls(machine: Machine, visits: Visits) -> None:
-    page = visits(machine).go("live")
-    rows = page.locator("tr[data-call]")
-    expect(rows).to_have_count(50)
-    newest = machine.calls()[:50]
-    assert [row.get_attribute("data-call") for row in rows.all()] == [str(each["id"]) for each in newest]
-    cells = rows.first.locator("td").all_inner_texts()
-    assert (cells[2].split()[0], cells[3].split()[0]) == (newest[0]["agent"], newest[0]["model"])
-    assert cells[4:6] == [f"{newest[0]['input']:,}", f"{newest[0]['output']:,}"]
+def test_the_timeline_shows_the_last_calls(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go("timeline")
+    newest = machine.calls()[0]
+    line = page.locator(f"[data-event=c{newest['id']}]")
+    expect(line).to_contain_text(newest["model"])
+    line.locator("summary").click()
+    expect(line).to_contain_text(f"{newest['input']:,} in, {newest['output']:,} out")
 
 
 @pytest.mark.thorough
@@ -313,6 +311,8 @@ def test_numbers_in_the_locale_of_the_reader(machine: Machine, visits: Visits) -
     expect(card).to_contain_text(f"{used.total:,}".replace(",", "."))
     money = f"{used.cost:.2f}".replace(".", ",")
     expect(panel.locator("[data-total=cost]")).to_have_text(re.compile(rf"{money}\s\$"))
-    visitor.show("live")
-    whole = machine.calls()[0]["input"]
-    expect(visitor.page.locator("tr[data-call] td:nth-child(5)").first).to_have_text(f"{whole:,}".replace(",", "."))
+    visitor.show("timeline")
+    newest = machine.calls()[0]
+    line = visitor.page.locator(f"[data-event=c{newest['id']}]")
+    line.locator("summary").click()
+    expect(line).to_contain_text(f"{newest['input']:,} in".replace(",", "."))

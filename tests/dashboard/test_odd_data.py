@@ -19,7 +19,6 @@ NOTHING = {
     "overview": "No model calls yet",
     "gateways": HOME,
     "models": "No model calls yet",
-    "live": "No model calls yet",
     "timeline": "Nothing that fits",
     "guard": "No decisions yet",
     "approvals": "No held calls",
@@ -53,7 +52,7 @@ def test_no_file(bare: Machine, visits: Visits) -> None:
     visitor = visits(bare)
     page = visitor.go()
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
-    for tab in ("overview", "models", "live", "timeline", "guard", "approvals"):
+    for tab in ("overview", "models", "timeline", "guard", "approvals"):
         visitor.show(tab)
         expect(page.get_by_role("tabpanel")).to_contain_text(NOTHING[tab])
     assert not bare.db.exists()
@@ -74,7 +73,7 @@ def test_a_damaged_file(visits: Visits) -> None:
         machine.db.write_bytes(b"no database " * 1_000)
         visitor = visits(machine, expected=REFUSED)
         page = visitor.go()
-        for tab in ("overview", "gateways", "models", "live", "guard"):
+        for tab in ("overview", "gateways", "models", "timeline", "guard"):
             visitor.show(tab)
             expect(page.get_by_role("tabpanel").get_by_role("alert").first).to_contain_text("is not a SQLite database")
         held = hold(machine.places)

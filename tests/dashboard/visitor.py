@@ -17,7 +17,7 @@ import browser
 from toolguard_cli.rig.downloads import npm_packages
 
 AXE = ("axe-core@4.14.1",)
-TABS = ("overview", "gateways", "models", "live", "timeline", "guard", "approvals")
+TABS = ("overview", "gateways", "models", "timeline", "guard", "approvals")
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 400, "height": 800}
 WATCH = """

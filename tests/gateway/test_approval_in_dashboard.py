@@ -120,9 +120,10 @@ def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visito
     visitor.show("guard")
     feed = page.locator("[data-decision]").filter(has_text=str(nonce))
     expect(feed).to_have_count(3)
-    visitor.show("live")
-    expect(page.locator("tr[data-call]").first).to_contain_text(scripted_model.MODEL)
-    expect(page.locator("tr[data-call]")).to_have_count(len(played.requests) + 2)
+    visitor.show("timeline")
+    calls = page.locator("[data-event^=c]")
+    expect(calls.first).to_contain_text(scripted_model.MODEL)
+    expect(calls).to_have_count(len(played.requests) + 2)
 
 
 @pytest.mark.thorough

@@ -56,11 +56,12 @@ function cost(events) {
  * @param {TimelineEvent[]} events the newest first
  * @param {Set<string>} open events that are shown with all that was recorded; kept up to date
  * @param {Narrow} narrow
+ * @param {Set<string>} fresh events that have just arrived
  */
-export function sessions(events, open, narrow) {
+export function sessions(events, open, narrow, fresh) {
   const answers = answered(events);
   return [...grouped(withRuns(events), ({ gateway, agent, session }) => JSON.stringify([gateway, agent, session])).values()].map((own) =>
-    section(own, (event, same) => line(event, same, answers, open, narrow), narrow),
+    section(own, (event, same) => line(event, same, answers, open, narrow, fresh), narrow),
   );
 }
 
@@ -150,13 +151,14 @@ function alike({ call, decision }) {
  * @param {Map<string, DecisionRow[]>} answers
  * @param {Set<string>} open
  * @param {Narrow} narrow
+ * @param {Set<string>} fresh
  */
-function line(event, same, answers, open, narrow) {
+function line(event, same, answers, open, narrow, fresh) {
   const id = key(/** @type {TimelineEvent} */ (same.at(-1))); // the oldest: newer equal ones may still join it
   const became = event.decision && HOLDS.includes(event.decision.kind) ? (answers.get(held(event.decision)) ?? []) : [];
   const details = el(
     "details",
-    { class: "event", "data-event": id, open: open.has(id) },
+    { class: same.some((one) => fresh.has(key(one))) ? "event fresh" : "event", "data-event": id, open: open.has(id) },
     el(
       "summary",
       { "data-focus": id },

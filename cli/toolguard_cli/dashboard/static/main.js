@@ -14,7 +14,6 @@ import { Socket } from "./socket.js";
 import { approvals } from "./tabs/approvals.js";
 import { gateways } from "./tabs/gateways.js";
 import { guard } from "./tabs/guard.js";
-import { live } from "./tabs/live.js";
 import { models } from "./tabs/models.js";
 import { overview } from "./tabs/overview.js";
 import { timeline } from "./tabs/timeline.js";
@@ -39,7 +38,10 @@ const FOREIGN =
   "The server at this address does not know this page's token: it is another program, or the dashboard has a new token. " +
   `Nothing is sent to it. ${REOPEN} `;
 /** The tabs, in order. A new one needs a file in `tabs/` and a line here; its data, an API module and a line in `routes.py`. */
-const MAKERS = { Overview: overview, Gateways: gateways, Models: models, Live: live, Timeline: timeline, Guard: guard, Approvals: approvals };
+const MAKERS = { Overview: overview, Gateways: gateways, Models: models, Timeline: timeline, Guard: guard, Approvals: approvals };
+
+/** Earlier tabs, and where one finds now what they showed. @type {Record<string, string>} */
+const MOVED = { live: "timeline" };
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -109,7 +111,7 @@ function startTabs() {
 /** The tab named in the address. */
 function named() {
   const slug = (location.hash.slice(1).split("?")[0] ?? "").toLowerCase();
-  return Object.keys(MAKERS).find((name) => name.toLowerCase() === slug) ?? open;
+  return Object.keys(MAKERS).find((name) => name.toLowerCase() === (MOVED[slug] ?? slug)) ?? open;
 }
 
 /** @param {string} name */

@@ -136,13 +136,17 @@ export const empty = (title, ...more) => el("div", { class: "empty" }, el("h3", 
 
 /** Shown while nothing has been recorded: why, and what to do. @param {import("./app.js").App} app */
 export function nothingYet({ state }) {
+  return empty("No model calls yet", "Model calls appear here as soon as an agent makes them. ", ...unheard({ state }));
+}
+
+/** Why nothing is heard of agents. @param {{ state: import("./app.js").App["state"] }} app */
+export function unheard({ state }) {
   const recording = (state?.gateways ?? []).filter((one) => one.recording);
-  const why = !recording.length
+  return !recording.length
     ? ["Recording is off. To record from now on, run ", command("toolguard config set metrics.enabled true"), "."]
     : recording.some(({ running }) => running)
       ? ["Recording is on, but no agent has made a model call since. If one should have, run ", command("toolguard doctor"), "."]
       : ["Recording is on, but no gateway with toolguard is running. To find out why, run ", command("toolguard doctor"), "."];
-  return empty("No model calls yet", "Model calls appear here as soon as an agent makes them. ", ...why);
 }
 
 /** Why numbers of the guard do not grow; null where they do. @param {import("./app.js").App} app */

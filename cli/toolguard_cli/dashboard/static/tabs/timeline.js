@@ -1,4 +1,4 @@
-// What agents did, by session and run. What is shown stands in the address, so that it can be linked.
+// What agents did, by session and run, as it happens. What is shown stands in the address, so that it can be linked.
 
 import { get } from "../api.js";
 import { say } from "../dialogs.js";
@@ -6,7 +6,7 @@ import { button, el, fill, quoted } from "../dom.js";
 import * as format from "../format.js";
 import { key, sessions, sums } from "../happened.js";
 import { onKeys } from "../keys.js";
-import { choice, empty, unrecorded } from "../parts.js";
+import { choice, empty, unheard, unrecorded } from "../parts.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../app.js").App} App */
@@ -18,6 +18,7 @@ const MOST = 1000; // events shown at once
 const LONGEST = 200; // letters of a filter
 const TYPING = 350; // ms without a key, after which a typed text is searched for
 const OFFERED = 200; // agents
+const SUMMARY = 10_000; // ms between two summaries for screen readers
 const HOUR = 3_600_000;
 const OWN = "own";
 /** @type {Record<string, [string, number]>} */
@@ -42,6 +43,11 @@ export function timeline(app) {
   /** @type {Set<string>} */ const agents = new Set();
   /** undefined: nothing was loaded yet; empty: there is no more. @type {string | undefined} */ let next;
   let behind = false; // older pages have taken the place of the newest
+  let paused = false;
+  let late = 0; // events since then
+  let unannounced = 0;
+  let announcedAt = Date.now();
+  /** @type {Set<string>} */ let fresh = new Set(); // arrived with the last answer
   let asking = false;
   let drawn = "";
   let offered = "";
@@ -76,11 +82,14 @@ export function timeline(app) {
   );
   const off = el("div");
   const sum = el("p", { class: "quiet" });
+  const pause = button("Pause", () => hold(!paused), { class: "small", "aria-pressed": "false" });
+  const waiting = el("span", { class: "quiet" });
+  const announcement = el("p", { class: "sr-only", "aria-live": "polite" });
   const newest = button("Back to the newest", () => restart(), { hidden: true });
   const hint = el("div");
   const list = el("div", { class: "stack", role: "group", "aria-label": "Events" });
   const more = button("Show older", () => older(), { hidden: true });
-  const body = el("div", { class: "stack" }, off, sum, newest, hint, list, more);
+  const body = el("div", { class: "stack" }, off, el("div", { class: "row" }, sum, el("span", { class: "controls" }, waiting, pause)), announcement, newest, hint, list, more);
 
   const address = () => {
     const given = FIELDS.filter((field) => wanted[field] !== ALL[field]).map((field) => [field, wanted[field]]);
@@ -132,13 +141,15 @@ export function timeline(app) {
   };
   const draw = () => {
     const shown = [...events.values()].sort(later);
-    const now = JSON.stringify([shown.map(key), next, behind]);
-    fill(off, unrecorded(app));
+    const now = JSON.stringify([shown.map(key), next, behind, shown.length ? null : app.state?.gateways.map(({ recording, running }) => [recording, running])]);
+    fill(off, shown.length || narrowed() ? unrecorded(app) : null);
+    fill(waiting, paused ? `Paused; ${format.count(late)} new` : null);
+    pause.hidden = behind || wanted.range === OWN;
     newest.hidden = !behind;
     more.hidden = !next;
     if (drawn === now) return; // what is read, walked through or selected stays as it is
     drawn = now;
-    fill(list, sessions(shown, open, set));
+    fill(list, sessions(shown, open, set, fresh));
     fill(sum, shown.length ? `${sums(shown)}. ${next ? `All events since ${format.moment(shown.at(-1)?.at ?? 0)}.` : ""}` : null);
     fill(hint, shown.length ? null : none());
   };
@@ -147,8 +158,24 @@ export function timeline(app) {
       "Nothing that fits",
       next ? "None of the newest events fits; “Show older” continues the search. " : "Nothing in this range fits. Choose a longer one, or ",
       narrowed() ? button("show all", () => clears.click(), { class: "link", "data-focus": "all" }) : next ? null : "wait until an agent does something",
-      ".",
+      ". ",
+      ...(narrowed() ? [] : unheard(app)),
     );
+  /** Stops or lets go on what is shown of the newest. @param {boolean} on */
+  const hold = (on) => {
+    paused = on;
+    late = 0;
+    pause.setAttribute("aria-pressed", String(on));
+    fill(pause, on ? "Resume" : "Pause");
+    draw();
+    if (!on) void view.refresh();
+  };
+  /** Announces all new events in one sentence. */
+  const summary = () => {
+    if (!unannounced || Date.now() - announcedAt < SUMMARY) return;
+    fill(announcement, `${format.counted(unannounced, "new event")}.`);
+    [unannounced, announcedAt] = [0, Date.now()];
+  };
   const clear = () => {
     events.clear();
     next = undefined;
@@ -156,17 +183,19 @@ export function timeline(app) {
     drawn = "";
   };
   const restart = () => {
+    if (paused) hold(false);
     clear();
     void view.refresh();
   };
   const view = new View(
     app,
     body,
-    (signal) => (behind ? Promise.resolve(null) : ask("", signal)),
+    (signal) => (behind || paused ? Promise.resolve(null) : ask("", signal)),
     (/** @type {Timeline | null} */ got) => {
       if (!got) return draw();
       const apart = events.size && got.events.length && !got.events.some((event) => events.has(key(event)));
       if (apart || events.size + got.events.length > MOST + PAGE) clear();
+      fresh = new Set(events.size ? got.events.map(key).filter((id) => !events.has(id)) : []);
       next ??= got.next;
       add(got.events);
       draw();
@@ -207,6 +236,13 @@ export function timeline(app) {
     root: el("div", { class: "stack" }, el("section", { class: "card", "aria-label": "Filters" }, filters), view.root),
     timeless: true,
     follows: ["call", "decision"],
+    event: ({ type }) => {
+      if (type === "beat") return summary();
+      if (type !== "call" && type !== "decision") return;
+      unannounced += 1;
+      late += Number(paused);
+      if (paused) draw();
+    },
     refresh: () => view.refresh(),
     address,
     read: (query) => {
@@ -217,7 +253,9 @@ export function timeline(app) {
       clear();
     },
     changed: (what) => {
-      if (what === "state") offer();
+      if (what !== "state") return;
+      offer();
+      if (!events.size && next !== undefined) draw(); // why it is empty may have changed
     },
   };
 }
