@@ -42,9 +42,10 @@ CALLS = [ONE, TWO, YES]
         ("\x1b[A\x1b[B\x1bOA\x1bOB", ["up", "down", "up", "down"]),
         ("\x1b[6~ \x1b[5~", ["pagedown", " ", "pageup"]),
         ("\x1b[31~y", []),
-        ("\x1b", []),
+        ("\x1b", ["esc"]),
         ("\x03", ["q"]),
-        ("\r\n\t\x00", []),
+        ("\r\n\t\x00", ["enter", "enter"]),
+        ("\t\x00", []),
     ],
 )
 def test_keys(data: str, found: list[str]) -> None:

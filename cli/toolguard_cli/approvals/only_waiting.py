@@ -5,7 +5,10 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from functools import cache
 
+from toolguard_cli.approvals import call_picker
+from toolguard_cli.approvals.call_picker import Choice, Command
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm, tables
@@ -20,8 +23,8 @@ ASIDE = 4
 """Columns before a call."""
 
 
-def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bool) -> str:
-    """The nonce of the only waiting call, or of the chosen one. Raises `UserError`.
+def choose(places: Places, entries: list[HeldCall], command: Command, *, as_json: bool) -> Choice:
+    """The only waiting call, or the chosen one. Raises `UserError`.
 
     Only on a terminal: a script would answer a call that nobody has read.
     """
@@ -36,10 +39,24 @@ def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bo
             f"without a terminal, {command} needs the nonce of a call; {count}",
             f"{shlex.join(['toolguard', command, nonce, *places.given])}; toolguard pending shows what it is",
         )
-    return waiting[0].nonce if len(waiting) == 1 else _chosen(waiting, command, as_json=as_json)
+    if len(waiting) == 1:
+        return Choice(command, waiting[0].nonce)
+    choice = (
+        _picked(waiting, command) if call_picker.is_possible(as_json=as_json) else _typed(waiting, command, as_json=as_json)
+    )
+    if not choice.nonce:
+        raise UserError("no call was chosen", f"nothing was changed; toolguard {command} NONCE names one")
+    return choice
 
 
-def _chosen(waiting: list[HeldCall], command: str, *, as_json: bool) -> str:
+def _picked(waiting: list[HeldCall], command: Command) -> Choice:
+    now = time.time()
+    known = cache(lambda nonce: call_preview.views([entry for entry in waiting if entry.nonce == nonce], now)[0])
+    return call_picker.pick(waiting, lambda entry: known(entry.nonce), command)
+
+
+def _typed(waiting: list[HeldCall], command: Command, *, as_json: bool) -> Choice:
+    """The call with the typed number, where no keys can be read."""
     shown = waiting[:MAX_CHOICES]
     now, room = time.time(), tables.width() - MARK - ASIDE
     lines: list[str] = []
@@ -50,5 +67,5 @@ def _chosen(waiting: list[HeldCall], command: str, *, as_json: bool) -> str:
         lines.append(f"... and {more} more (toolguard pending)")
     typed = confirm.typed(lines, f"Which call? [1-{len(shown)}, Enter for none]", as_json=as_json)
     if typed.isascii() and typed.isdecimal() and 1 <= int(typed) <= len(shown):
-        return shown[int(typed) - 1].nonce
-    raise UserError("no call was chosen", f"nothing was changed; toolguard {command} NONCE names one")
+        return Choice(command, shown[int(typed) - 1].nonce)
+    return Choice(command, "")

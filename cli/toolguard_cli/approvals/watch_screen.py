@@ -37,7 +37,7 @@ MIN_WIDTH, MIN_HEIGHT = 24, QUESTION_CHROME + 1
 _MORE, _BACK = frozenset({" ", "pagedown", "down", "j"}), frozenset({"pageup", "up", "k"})
 _UP, _DOWN = frozenset({"up", "k"}), frozenset({"down", "j"})
 _NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\x03": "q", "\x04": "q"}
-_NAMES |= {"\x1b[5~": "pageup", "\x1b[6~": "pagedown"}
+_NAMES |= {"\x1b[5~": "pageup", "\x1b[6~": "pagedown", "\r": "enter", "\n": "enter"}
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ def keys(data: str) -> list[str]:
             pressed.append(_NAMES[name])
         elif data.startswith(("\x1b[", "\x1bO")):
             return pressed
+        elif data == "\x1b":
+            pressed.append("esc")
         elif data[0].isprintable():
             pressed.append(data[0].lower())
         data = data[len(name) or 1 :]
@@ -98,6 +100,8 @@ def press(
 ) -> tuple[ScreenView, WatchAction | None]:
     """The new view after a key, and the requested action."""
     view = settled(view, calls)
+    if key == "enter":  # it is not said what it would mean here
+        return view, None
     asked = _asked(view, calls)
     if asked:
         return _answer(view, key, asked, shows)
@@ -152,9 +156,15 @@ def _neighbour(view: ScreenView, key: str, calls: Sequence[HeldCall]) -> str:
 
 
 def screen(
-    view: ScreenView, calls: Sequence[HeldCall], now: float, width: int, height: int, shows: Shows = held_view.view
+    view: ScreenView,
+    calls: Sequence[HeldCall],
+    now: float,
+    width: int,
+    height: int,
+    shows: Shows = held_view.view,
+    keys_shown: tuple[str, str] = (HELP, SHORT_HELP),
 ) -> list[ScreenRow]:
-    """All lines, none wider than `width`, no more than `height`."""
+    """All lines, none wider than `width`, no more than `height`. `keys_shown`: what the keys do, and the same in short."""
     view = settled(view, calls)
     if asked := _asked(view, calls):
         return _question(view, asked, width, height, shows)
@@ -168,10 +178,10 @@ def screen(
         ScreenRow(f"{'>' if calls and n == at else ' '} {lines[n]}", _style(n == at, calls, n)) for n in range(len(lines))
     ]
     body = [ScreenRow(_title(calls), "bold"), ScreenRow(""), *rows[first : first + room], ScreenRow("")]
-    keys_shown = HELP if len(HELP) <= width else SHORT_HELP
+    keys_line = next((line for line in keys_shown if len(line) <= width), keys_shown[-1])
     return [
         ScreenRow(held_text.clipped(printable.plain(row.text), width), row.style)
-        for row in [*body, *about, ScreenRow(view.message), ScreenRow(keys_shown, "dim")]
+        for row in [*body, *about, ScreenRow(view.message), ScreenRow(keys_line, "dim")]
     ][:height]
 
 

@@ -76,7 +76,10 @@ def run(  # noqa: PLR0913 - the options of a command line
         ledger = gateway_stores.nonces(places, config)
         if not nonce:
             yes = False  # it says yes to a call that was named: another one may wait by now
-            nonce = only_waiting.choose(places, ledger.entries(), "approve", as_json=as_json)
+            choice = only_waiting.choose(places, ledger.entries(), "approve", as_json=as_json)
+            nonce = choice.nonce
+            if choice.command == "deny":
+                return _denied(places, nonce, reason)
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if config.fleet.enabled and len(shown.nonce) > LOCAL_NONCE:
             if lasts or session:
@@ -104,6 +107,12 @@ def run(  # noqa: PLR0913 - the options of a command line
         entry, woken = woken_agents.followed(places, ledger, entry, config)
     lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), woken)
     return Result("approve", held_calls.public(entry, time.time()), lines)
+
+
+def _denied(places: Places, nonce: str, reason: str) -> Result:
+    from toolguard_cli.commands import deny  # noqa: PLC0415 - as in `_operation`
+
+    return deny.run(places, nonce, reason=reason)
 
 
 def _for_session(shown: HeldCall, config: Config) -> str:

@@ -45,7 +45,7 @@ def run(
         try:
             ledger, decision = gateway_stores.nonces(places, config), gateway_stores.decision(reason)
             if not nonce:
-                nonce = only_waiting.choose(places, ledger.entries(), "deny", as_json=as_json)
+                nonce = only_waiting.choose(places, ledger.entries(), "deny", as_json=as_json).nonce
                 shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")
                 call = held_calls.shown(shown, time.time())
                 if not (yes or asking.confirm(call.lines, "Deny?", as_json=as_json, whole=call.whole)):

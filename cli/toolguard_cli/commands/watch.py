@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import select
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from toolguard_cli.approvals import held_calls, watch_screen
-from toolguard_cli.approvals.watch_screen import ScreenRow, ScreenView, WatchAction
+from toolguard_cli.approvals import call_picker, held_calls, watch_screen
+from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import answer_for_session, approve_call, deny_call
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import single_keys
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.held_view import HeldView
 from toolguard_engine.approvals.ledger import HeldCall
@@ -31,7 +26,6 @@ from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wording import printable
 
 REDRAW_SECONDS = 0.5
-POLL_SECONDS = 0.1
 GIT_SECONDS = 1.0
 """What the screen waits for git, once for each call."""
 
@@ -115,7 +109,7 @@ def follow(watched: WatchedCalls, *, as_json: bool) -> None:
         for entry in changes(watched.known(now), shown, first=not shown):
             print(line(entry, now, as_json=as_json), flush=True)  # noqa: T201 - the command's output
         shown = {entry.nonce: entry.status for entry in watched.known(now)} or {"": ""}
-        time.sleep(POLL_SECONDS)
+        time.sleep(single_keys.POLL_SECONDS)
 
 
 def changes(known: list[HeldCall], shown: dict[str, str], *, first: bool) -> list[HeldCall]:
@@ -138,7 +132,7 @@ def live(watched: WatchedCalls, *, bell: bool = True) -> None:
     from rich.live import Live  # noqa: PLC0415
 
     console, view, drawn = Console(), ScreenView(), 0.0
-    with _single_keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as picture:
+    with single_keys.reading() as pressed, Live(console=console, screen=True, auto_refresh=False) as picture:
         while True:
             typed = pressed()
             for key in watch_screen.keys(typed):
@@ -152,7 +146,9 @@ def live(watched: WatchedCalls, *, bell: bool = True) -> None:
                 view = watch_screen.settled(view, calls)
                 if bell and watched.is_fresh(calls):
                     console.bell()
-                picture.update(_rendered(watch_screen.screen(view, calls, now, *size, watched.shows)), refresh=True)
+                picture.update(
+                    call_picker.rendered(watch_screen.screen(view, calls, now, *size, watched.shows)), refresh=True
+                )
                 view = watch_screen.shown(view, calls, *size, watched.shows)
                 drawn = time.monotonic()
 
@@ -180,40 +176,3 @@ def _done(watched: WatchedCalls, view: ScreenView, act: WatchAction | None) -> S
             return ScreenView(view.selected, "", message)
     except UserError as error:
         return ScreenView(view.selected, "", f"{error.message}; {error.fix}")
-
-
-def _rendered(rows: list[ScreenRow]) -> Any:
-    from rich.text import Text  # noqa: PLC0415
-
-    return Text("\n", no_wrap=True, overflow="crop").join(Text(row.text, style=row.style) for row in rows)
-
-
-@contextmanager
-def _single_keys() -> Iterator[Any]:
-    """Reads keys one by one without echo; restores the terminal, also on SIGTERM."""
-    import termios  # noqa: PLC0415
-    import tty  # noqa: PLC0415
-
-    terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
-    ended = signal.signal(signal.SIGTERM, _end)
-    try:
-        tty.setcbreak(terminal)
-        yield lambda: _typed(terminal)
-    finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-        signal.signal(signal.SIGTERM, ended)
-
-
-def _typed(terminal: int) -> str:
-    """The keys pressed within the next moment. Raises `KeyboardInterrupt` if the terminal is gone."""
-    if not select.select([terminal], [], [], POLL_SECONDS)[0]:
-        return ""
-    data = os.read(terminal, 64)
-    if not data:
-        raise KeyboardInterrupt
-    return data.decode(errors="replace")
-
-
-def _end(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)

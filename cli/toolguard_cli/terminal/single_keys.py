@@ -1,0 +1,50 @@
+"""Keys of the terminal, one by one and without echo."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+POLL_SECONDS = 0.1
+ESCAPE_SECONDS = 0.05
+"""Within which the rest of an arrow key follows its first character, which is Esc on its own."""
+
+ESCAPE = b"\x1b"
+
+
+@contextmanager
+def reading() -> Iterator[Callable[[], str]]:
+    """Gives what returns the keys pressed within the next moment; restores the terminal, also on SIGTERM."""
+    import termios  # noqa: PLC0415 - not on every system
+    import tty  # noqa: PLC0415 - as above
+
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    ended = signal.signal(signal.SIGTERM, _end)
+    try:
+        tty.setcbreak(terminal)
+        yield lambda: _typed(terminal)
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGTERM, ended)
+
+
+def _typed(terminal: int) -> str:
+    """Raises `KeyboardInterrupt` if the terminal is gone."""
+    if not select.select([terminal], [], [], POLL_SECONDS)[0]:
+        return ""
+    data = os.read(terminal, 64)
+    if not data:
+        raise KeyboardInterrupt
+    if data.endswith(ESCAPE) and select.select([terminal], [], [], ESCAPE_SECONDS)[0]:
+        data += os.read(terminal, 64)
+    return data.decode(errors="replace")
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

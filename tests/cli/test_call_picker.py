@@ -1,0 +1,109 @@
+"""Which call `toolguard approve` and `deny` mean, chosen with keys from a list on a terminal."""
+
+from __future__ import annotations
+
+import termios
+from pathlib import Path
+
+import pytest
+from cli_stage import SCRIPT
+from held_stage import Terminal, hold, status_of, terminal
+
+from toolguard_cli.approvals import call_picker, watch_screen
+from toolguard_cli.approvals.call_picker import Choice, Command
+from toolguard_cli.approvals.watch_screen import ScreenView
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.ledger import HeldCall
+
+READY = "Esc: none"
+UP, DOWN = "\x1b[A", "\x1b[B"
+
+
+@pytest.fixture
+def two(places: Places) -> tuple[HeldCall, HeldCall]:
+    return hold(places), hold(places, shown='{ command: "make clean" }')
+
+
+@pytest.mark.parametrize("keys", [f"{DOWN}\r", "ja", f"{DOWN}{DOWN}{UP}ka", "jkja"])
+def test_keys_choose_a_call_that_is_then_shown_and_asked_about(
+    places: Places, two: tuple[HeldCall, HeldCall], keys: str
+) -> None:
+    chosen = two[keys.count("j") + keys.count(DOWN) > keys.count("k") + keys.count(UP)]
+    with terminal(places, "approve") as shown:
+        shown.until(READY)
+        shown.type(keys)
+        asked = shown.until("Approve? [y/N] ")
+        shown.type("y\n")
+        assert shown.end() == 0
+    assert f"{chosen.nonce} is waiting for approval" in asked
+    assert {entry.nonce: status_of(places, entry.nonce) for entry in two} == {
+        entry.nonce: "approved" if entry is chosen else "pending" for entry in two
+    }
+
+
+def test_no_key_approves_without_a_question(places: Places, two: tuple[HeldCall, HeldCall]) -> None:
+    with terminal(places, "approve", "--yes") as shown:
+        shown.until(READY)
+        shown.type("a")
+        shown.until("Approve? [y/N] ")
+        shown.type("\n")
+        assert shown.end() == 1
+    assert [status_of(places, entry.nonce) for entry in two] == ["pending", "pending"]
+
+
+def test_a_call_can_be_denied_from_the_list(places: Places, two: tuple[HeldCall, HeldCall]) -> None:
+    with terminal(places, "approve", "--reason", "not today") as shown:
+        shown.until(READY)
+        shown.type("jd")
+        assert shown.end() == 0
+    assert [status_of(places, entry.nonce) for entry in two] == ["pending", "denied"]
+
+
+@pytest.mark.parametrize("key", ["\x1b", "q"])
+@pytest.mark.parametrize("command", ["approve", "deny"])
+def test_nothing_is_chosen_and_the_terminal_is_as_before(
+    places: Places, two: tuple[HeldCall, HeldCall], command: str, key: str
+) -> None:
+    with terminal(places, command) as shown:
+        shown.until(READY)
+        shown.type(key)
+        assert shown.end() != 0
+        assert termios.tcgetattr(shown.slave) == shown.before
+    assert [status_of(places, entry.nonce) for entry in two] == ["pending", "pending"]
+
+
+def test_a_terminal_that_shows_no_list_is_asked_for_a_number(places: Places, two: tuple[HeldCall, HeldCall]) -> None:
+    words = ["TERM=dumb", str(SCRIPT), "approve", "--state-dir", str(places.state_dir)]
+    shown = Terminal(words, Path("/usr/bin/env"))
+    try:
+        shown.until("Which call? [1-2, Enter for none]")
+        shown.type("2\n")
+        shown.until("Approve? [y/N] ")
+        shown.type("y\n")
+        assert shown.end() == 0
+    finally:
+        shown.close()
+    assert [status_of(places, entry.nonce) for entry in two] == ["pending", "approved"]
+
+
+@pytest.mark.parametrize(
+    ("command", "key", "verb"),
+    [("approve", "enter", "approve"), ("approve", "a", "approve"), ("approve", "d", "deny"), ("deny", "enter", "deny"),
+     ("deny", "d", "deny"), ("deny", "a", None), ("deny", "y", None), ("approve", "y", None), ("approve", " ", None)],
+)  # fmt: skip
+def test_what_a_key_means(places: Places, command: Command, key: str, verb: Command | None) -> None:
+    held = hold(places)
+    _, choice = call_picker.press(ScreenView(), key, [held], command)
+    assert choice == (Choice(verb, held.nonce) if verb else None)
+
+
+@pytest.mark.parametrize("key", ["a", "d", "enter"])
+def test_nothing_is_chosen_from_an_empty_list(key: str) -> None:
+    assert call_picker.press(ScreenView(), key, [], "approve")[1] is None
+
+
+@pytest.mark.parametrize(
+    ("data", "found"), [("\x1b", ["esc"]), ("\r", ["enter"]), ("j\n", ["j", "enter"]), ("\x1b[A", ["up"])]
+)
+def test_keys_are_told_from_each_other(data: str, found: list[str]) -> None:
+    assert watch_screen.keys(data) == found
