@@ -117,7 +117,7 @@ _GUARDED = frozenset(
 
 
 _SSH_CONFIG = lazy_re.compile(r"(?:.*/)?\.ssh/config")
-_SSH_HOST = lazy_re.compile(r"[ \t]*Host[ ]([a-z][a-z0-9-]{1,40})[ \t]*")
+_SSH_HOST = lazy_re.compile(r"[ \t]*Host[ ]((?!local)[a-z][a-z0-9-]{1,40})[ \t]*")
 _SSH_NAME = lazy_re.compile(
     r"[ \t]*HostName[ ]([a-z][a-z0-9-]{1,40})(?:\.(?:lan|local|home|internal|home\.arpa|fritz\.box))?[ \t]*"
 )
