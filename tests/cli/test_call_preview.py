@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from toolguard_cli.approvals import rule_facts
 from toolguard_cli.approvals.git_facts import GitFacts
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
@@ -17,6 +21,7 @@ from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.held_details import MAX_EFFECTS, HeldDetails, HeldEffect
 from toolguard_engine.rules import packs
 from toolguard_engine.server import call_preview
+from toolguard_engine.stores import table_rows
 
 NOW = time.time()
 GIT = (shutil.which("git") or "git", "-C")
@@ -145,3 +150,121 @@ def test_a_hold_names_all_effects_and_rules() -> None:
     assert many.details is not None
     assert len(many.details.effects) == MAX_EFFECTS
     assert many.details.more == 50 - MAX_EFFECTS
+
+
+def on_rule(rule: str, command: str, cwd: Path) -> str:
+    """What is shown beside a danger of a command that is held in this folder."""
+    guard = Guard(Config(), {}, Host(home=str(cwd.parent)), packs.load())
+    details = guard.judge(Call("exec", {"command": command}, cwd=str(cwd))).details
+    assert details is not None
+    assert rule in {named.rule for named in details.rules}
+    return rule_facts.of_rules(details, GitFacts()).get(rule, "")
+
+
+REPOSITORY = """git init -q -b main w && cd w && git config user.name a && git config user.email a@b
+    for n in 1 2; do echo $n > f; git add f; git commit -qm $n; done
+    git checkout -q -b feature && for n in 3 4 5; do echo $n > f; git commit -qam $n; done; git branch also HEAD~1
+    git checkout -q main; for n in 6 7; do echo $n > f; git stash push -qm "try $n"; done
+    echo 888 > f; touch new; mkdir -p ../other; git init -q ../other"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "known"),
+    [
+        ("vcs.branch-delete", "git branch -D feature", "1 commit of feature on no other branch"),
+        ("vcs.branch-delete", "git branch -D nothing", ""),
+        ("vcs.branch-delete", "git branch -D --all feature", "1 commit of feature on no other branch"),
+        ("vcs.stash-drop", "git stash drop", "2 stashed: On main: try 7; On main: try 6"),
+        ("vcs.reset-hard", "git reset --hard", "1 tracked by git, 1 changed since the last git add, 1 not tracked"),
+        ("vcs.stash-drop", "cd ../other && git stash drop", ""),
+        ("vcs.stash-drop", "git -C ../other stash drop", ""),
+        ("vcs.stash-drop", "cd ../other; git -C ../w stash drop", "2 stashed: On main: try 7; On main: try 6"),
+        ("vcs.stash-drop", "GIT_DIR=../other/.git git stash drop", ""),
+        ("vcs.stash-drop", "export GIT_DIR=../other/.git; git stash drop", ""),
+        ("vcs.stash-drop", "git --git-dir=../other/.git stash drop", ""),
+        ("vcs.stash-drop", "cd $PLACE; git stash drop", ""),
+        ("vcs.stash-drop", "ssh host 'git stash drop'", ""),
+    ],
+)
+def test_git_knows_what_a_rule_is_about(tmp_path: Path, rule: str, command: str, known: str) -> None:
+    subprocess.run(["/bin/sh", "-c", REPOSITORY], cwd=tmp_path, check=True, capture_output=True)
+    assert on_rule(rule, command, tmp_path / "w") == known
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / "w" / "shop.db"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE users (name)")
+        database.execute('CREATE TABLE "od""d" (name)')
+        database.execute("CREATE VIEW orders AS SELECT * FROM users")
+        database.executemany("INSERT INTO users VALUES (?)", [(str(number),) for number in range(1_204)])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "known"),
+    [
+        ("databases.drop", "sqlite3 shop.db 'drop table Users'", "users has 1,204 rows"),
+        ("databases.unfiltered", "cd .. && sqlite3 -batch w/shop.db 'delete from users'", "users has 1,204 rows"),
+        ("databases.drop", "echo 'drop table users' | sqlite3 shop.db", "users has 1,204 rows"),
+        ("databases.drop", "sqlite3 shop.db 'drop view orders'", ""),
+        ("databases.drop", "sqlite3 none.db 'drop table users'", ""),
+        ("databases.drop", "psql shop.db -c 'drop table users'", ""),
+    ],
+)
+def test_rows_that_would_go(shop: Path, rule: str, command: str, known: str) -> None:
+    assert on_rule(rule, command, shop.parent) == known
+
+
+def test_a_database_is_not_changed_by_a_look(shop: Path) -> None:
+    before = shop.read_bytes()
+    assert table_rows.describe(str(shop), "drop table users") == "users has 1,204 rows"
+    assert [path.name for path in shop.parent.iterdir()] == ["shop.db"]
+    assert shop.read_bytes() == before
+
+
+def test_no_count_while_changes_lie_beside_the_database(shop: Path) -> None:
+    with closing(sqlite3.connect(shop)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("DELETE FROM users")
+        database.commit()
+        assert table_rows.describe(str(shop), "drop table users") == ""
+    assert table_rows.describe(str(shop), "drop table users") == "users has 0 rows"
+
+
+def test_a_count_of_rows_is_bounded(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_rows, "MAX_ROWS", 1_000)
+    assert table_rows.describe(str(shop), "drop table users") == "users has 1,000 rows or more"
+    monkeypatch.setattr(table_rows, "MAX_ROWS", 1_000_000)
+    monkeypatch.setattr(table_rows, "SECONDS", -1.0)
+    monkeypatch.setattr(table_rows, "_STEPS", 100)
+    assert table_rows.describe(str(shop), "drop table users") in ("", "users has more rows than could be counted")
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + bytes(4_000)])
+def test_what_is_no_database(shop: Path, content: bytes) -> None:
+    shop.write_bytes(content)
+    assert table_rows.describe(str(shop), "drop table users") == ""
+    shop.unlink()
+    os.mkfifo(shop)
+    assert table_rows.describe(str(shop), "drop table users") == ""
+
+
+def test_what_infrastructure_is_recorded(tmp_path: Path) -> None:
+    folder = tmp_path / "w" / "infra"
+    folder.mkdir(parents=True)
+    assert on_rule("containers.iac-destroy", "terraform destroy", folder) == ""
+    resources = [
+        {"mode": "managed", "type": "aws_eip", "instances": [{}, {}]},
+        {"mode": "data", "type": "aws_ami", "instances": [{}]},
+        {"mode": "managed", "type": "aws_vpc", "instances": [{}]},
+    ]
+    (folder / "terraform.tfstate").write_text(json.dumps({"version": 4, "resources": resources}))
+    known = "terraform.tfstate lists 3 resources: 2 aws_eip, 1 aws_vpc"
+    assert on_rule("containers.iac-destroy", "terraform destroy", folder) == known
+    assert on_rule("containers.iac-destroy", "terraform -chdir=infra destroy", folder.parent) == known
+    assert on_rule("containers.iac-destroy", "terraform destroy -state=other.tfstate", folder) == ""
+    (folder / "terraform.tfstate").write_text("[" * 100_000)
+    assert on_rule("containers.iac-destroy", "terraform destroy", folder) == ""

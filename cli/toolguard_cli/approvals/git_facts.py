@@ -13,12 +13,12 @@ from subprocess import TimeoutExpired
 from toolguard_cli.system import subprocesses
 from toolguard_cli.system.subprocesses import Completed
 from toolguard_engine.model.held_details import HeldEffect
+from toolguard_engine.wording.printable import counted
 
 SECONDS, MOST_SECONDS = 2.0, 10.0
 """For one question, and for all about a call."""
 
-FORCED = frozenset(["vcs.push-force", "vcs.push-lease"])
-"""The rules about forced pushes."""
+MAX_NAMES, MAX_STASHES, MAX_SUBJECT = 8, 2, 80
 
 _SAFE = (
     "git",
@@ -66,15 +66,37 @@ class GitFacts:
             ]
         )
 
-    def forced_push(self, cwd: str) -> str:
+    def forced_push(self, tree: str) -> str:
         """How many commits of the branch's upstream a forced push would drop, by what was last fetched."""
-        if not cwd or not Path(cwd).is_dir():
-            return ""
-        dropped = self._output(Path(cwd), "rev-list", "--count", "HEAD..@{upstream}").strip()
+        dropped = self._output(tree, "rev-list", "--count", "HEAD..@{upstream}").strip()
         return f"{dropped} commits of the upstream branch would be dropped (as last fetched)" if dropped.isdecimal() else ""
 
-    def _output(self, folder: Path, *command: str) -> str:
-        done = self._ask(folder, *command)
+    def only_here(self, tree: str, command: str) -> str:
+        """How many commits no other branch or tag has, for the branches that a command names."""
+        texts: list[str] = []
+        for name in command.split()[:MAX_NAMES]:
+            others = ("--not", f"--exclude={name}", "--branches", "--tags", "--remotes")
+            number = self._output(tree, "rev-list", "--count", f"refs/heads/{name}", *others).strip()
+            if number.isdecimal():
+                texts.append(f"{counted(int(number), 'commit')} of {name} on no other branch")
+        return ", ".join(texts)
+
+    def stashes(self, tree: str) -> str:
+        """What is stashed, the newest first."""
+        lines = self._output(tree, "stash", "list", "--format=%gs").splitlines()
+        shown = "; ".join(line[:MAX_SUBJECT] for line in lines[:MAX_STASHES])
+        return f"{len(lines):,} stashed: {shown}{'; ...' if len(lines) > MAX_STASHES else ''}" if lines else ""
+
+    def uncommitted(self, tree: str) -> str:
+        """What is not committed in a working tree, and how many files git does not know there."""
+        untracked = self._output(tree, "ls-files", "--others", "--exclude-standard", "-z", "--", ".").count("\0")
+        known = self.describe(HeldEffect("write", path=tree)) if tree else ""
+        return ", ".join(filter(None, (known, f"{untracked:,} not tracked" if untracked else "")))
+
+    def _output(self, folder: Path | str, *command: str) -> str:
+        if not folder or not Path(folder).is_dir():
+            return ""
+        done = self._ask(Path(folder), *command)
         return done.output if done and done.code == 0 else ""
 
     def _ask(self, folder: Path, *command: str) -> Completed | None:

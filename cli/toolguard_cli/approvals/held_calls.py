@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli.approvals import git_facts
+from toolguard_cli.approvals import git_facts, rule_facts
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
@@ -131,12 +131,6 @@ def where(entry: HeldCall) -> str:
 
 
 def looked_at(entries: Sequence[HeldCall], now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[HeldView]:
-    """The calls with what is on disk and in git now. `git_seconds`: how long git may take for all of them."""
+    """The calls with what is on disk, in git and in databases now. `git_seconds`: how long git may take for all of them."""
     git = git_facts.GitFacts(git_seconds)
-    return call_preview.views(entries, now, git.describe, lambda entry: _dropped(entry, git))
-
-
-def _dropped(entry: HeldCall, git: git_facts.GitFacts) -> dict[str, str]:
-    pushes = [rule.rule for rule in entry.details.rules if rule.rule in git_facts.FORCED] if entry.details else []
-    dropped = git.forced_push(entry.cwd) if pushes else ""
-    return dict.fromkeys(pushes, dropped) if dropped else {}
+    return call_preview.views(entries, now, git.describe, lambda entry: rule_facts.of_rules(entry.details, git))

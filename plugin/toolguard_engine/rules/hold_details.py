@@ -8,7 +8,7 @@ from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.model.held_details import MAX_EFFECTS, MAX_RULES, MAX_TARGET, HeldDetails, HeldEffect, HeldRule
-from toolguard_engine.rules import alike
+from toolguard_engine.rules import alike, worked_on
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import cut, redact_text
@@ -28,7 +28,7 @@ def collect(judgement: Judgement, reading: CallReading, waits: Mapping[str, int]
     matches = _distinct(judgement.matches, {effect.target for effect in distinct.values()})
     rules = [
         *(HeldRule(rule.id, _text(rule.reason), severity=rule.severity) for rule in judgement.severe),
-        *(HeldRule(match.rule, _text(match.reason), _strength(match), target=_text(match.target)) for match in matches),
+        *(_rule(match, reading) for match in matches),
     ]
     more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES) + judgement.partial
     wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
@@ -57,9 +57,13 @@ def _effect(effect: Effect, where: Where) -> HeldEffect:
     path = ""
     if effect.place not in ("", "remote") and effect.target:
         path = normal(effect.target, where, effect.program.cwd if effect.program else "")
-    is_known = len(path) <= MAX_TARGET and UNKNOWN not in path and redact_text(path) == path
     flags = tuple(sorted(effect.flags))
-    return HeldEffect(effect.kind, _text(effect.target), path if is_known else "", flags, effect.place)
+    return HeldEffect(effect.kind, _text(effect.target), worked_on.shown(path), flags, effect.place)
+
+
+def _rule(match: Match, reading: CallReading) -> HeldRule:
+    on = worked_on.place(match.program, reading) if match.program else ""
+    return HeldRule(match.rule, _text(match.reason), _strength(match), target=_text(match.target), on=on)
 
 
 def _text(text: str) -> str:

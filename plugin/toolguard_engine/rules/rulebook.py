@@ -84,7 +84,7 @@ _MOST_WORDS = 1_000
 class Match(msgspec.Struct, frozen=True):
     """A rule that speaks about a call: what it adds, or that it blocks; `target`: what it is about, as one can show it.
 
-    `origin`: where that stands, if in a file that the call runs.
+    `origin`: where that stands, if in a file that the call runs; `program`: what it is about, or what has the effect.
     """
 
     rule: str
@@ -94,6 +94,7 @@ class Match(msgspec.Struct, frozen=True):
     blocks: bool = False
     target: str = ""
     origin: str = ""
+    program: ProgramRun | None = None
 
 
 class _Form(msgspec.Struct, frozen=True):
@@ -475,7 +476,7 @@ def _match(rule: Rule, target: str, run: ProgramRun | None = None) -> Match:
     if run is not None and run.via and CARRIED in run.via:
         return _carried(rule, target, run)
     origin = run.origin.shown(target) if run is not None and run.origin is not None else ""
-    return Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block", target, origin)
+    return Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block", target, origin, run)
 
 
 def _carried(rule: Rule, target: str, run: ProgramRun) -> Match:

@@ -98,7 +98,7 @@ def _chooses_repository(program: ProgramRun) -> bool:
     return any(word.startswith(_REPOSITORY_VARIABLES) for word in words)
 
 
-def _sets_git_variable(program: ProgramRun) -> bool:
+def sets_git_variable(program: ProgramRun) -> bool:
     """Whether a variable may lead Git to another folder than its own, `GIT_CONFIG_KEY_0=core.worktree` too."""
     return any(word.startswith("GIT_") for word in (*program.argv, *(name for name, _ in program.assigns)))
 
@@ -156,7 +156,7 @@ class Owners:
         if effect.kind == "discard" and "recursive" not in effect.flags:
             yield self._looked_up(effect)
             return
-        if effect.kind == "discard" and any(map(_sets_git_variable, self._runs)):
+        if effect.kind == "discard" and any(map(sets_git_variable, self._runs)):
             yield replace(effect, place="unknown")
             return
         named = normal(effect.target, self._where, effect.program.cwd if effect.program else "")
