@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 
+import msgspec
 import pytest
 
 from tables import each_row
@@ -389,3 +390,20 @@ def test_manuals_share_what_they_have_in_common() -> None:
     assert len(options) < sum(
         len(usage.options) for each in manual_catalogue.from_toml() for usage in (each.usage, *each.verbs.values())
     )
+
+
+def test_a_verb_that_stands_first_is_the_one_that_all_words_tell() -> None:
+    """Words that may make a longer verb, or be options, stand behind it."""
+    seen = 0
+    for program in sorted(manual_catalogue.programs()):
+        manual = manual_catalogue.manual(program)
+        assert manual is not None
+        slow = msgspec.structs.replace(manual)
+        slow.__dict__["plain_verbs"] = frozenset()
+        known = [*manual.usages, *manual.known("")]
+        for verb in manual.plain_verbs:
+            for words in (known[seen % len(known)], f"x {known[-seen % len(known)]} y", "-- x", "--acme x -z", "@x"):
+                argv = (program, verb, *words.split())
+                assert parse(manual, argv, lambda _: False) == parse(slow, argv, lambda _: False), argv
+                seen += 1
+    assert seen > 500, seen

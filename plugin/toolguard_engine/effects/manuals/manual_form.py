@@ -191,6 +191,13 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         return {verb.strip(): usage for verbs, usage in self.verbs.items() for verb in verbs.split(",")}
 
     @cached_property
+    def plain_verbs(self) -> frozenset[str]:
+        """The words that are the verb where they stand first, whatever follows: no longer verb begins with one. None of a
+        program whose first word may be options without a dash."""
+        longer = {verb.partition(" ")[0] for verb in self.usages if " " in verb}
+        return frozenset() if self.bundle else frozenset(self.usages) - longer
+
+    @cached_property
     def _own(self) -> dict[str, OptionEntry]:
         return {name: entry for entry in self.usage.options for name in entry.names}
 

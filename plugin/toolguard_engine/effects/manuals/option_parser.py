@@ -202,9 +202,9 @@ def _from(count: int) -> Takes:
 
 def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
     """One reading: `takes` decides about each unknown option."""
-    read = _OptionReader(manual, "", argv, takes).read()
-    verb = _verb(manual, read) if manual.verbs else ""
-    if verb:
+    verb = argv[1] if manual.verbs and len(argv) > 1 and argv[1] in manual.plain_verbs else ""
+    read = _OptionReader(manual, verb, argv, takes).read()
+    if manual.verbs and not verb and (verb := _verb(manual, read)):
         read = _OptionReader(manual, verb, argv, takes).read()
     usage = manual.usages[verb] if verb else manual.usage
     own = len(verb.split())
