@@ -146,8 +146,9 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     if not marks and "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
         return False  # none of `starts`
     bases: tuple[str, ...] = ()
+    in_inputs = frozenset[str]().union(*[mark.starts for mark in marks])
     for start in signs.starts:
-        if start in lower or any(start in mark.starts for mark in marks):
+        if start in lower or start in in_inputs:
             bases = bases or _bases(runs, folder, host)
             if len(bases) > _MAX_BASES or _leads(start, [*words, *inputs], signs, host, bases):
                 return True
