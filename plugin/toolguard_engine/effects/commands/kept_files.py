@@ -27,9 +27,10 @@ _later = attrgetter(*_LATER)
 
 
 class KeptFiles:
-    """`made`, `version`: the memory of files, and the version of it of which this is true; `asked`: see `AskedFiles`."""
+    """`made`, `version`: the memory of files, and the version of it of which this is true; `asked`: see `AskedFiles`;
+    `taken`: its other members that are not empty. They are only read."""
 
-    __slots__ = ("_later", "_taken", "asked", "made", "runs", "version", "was_empty")
+    __slots__ = ("_later", "asked", "made", "runs", "taken", "version", "was_empty")
 
     def __init__(self, files: AskedFiles, made: FileMemory, version: int) -> None:
         self.made = made
@@ -37,21 +38,19 @@ class KeptFiles:
         self.was_empty = files.was_empty
         self.runs = files.runs
         self.asked = files.asked or _NOTHING
-        self._taken = tuple([known or None for known in _taken(files)])
-        self._later = tuple([known or None for known in _later(files.later)])
-
-    def get(self, name: str) -> dict[Any, Any]:
-        """The member of this name of the `RunFiles` whose command was read; only read."""
-        return self._taken[_TAKEN.index(name)] or _NOTHING
+        self.taken: dict[str, dict[Any, Any]] = _not_empty(_TAKEN, _taken(files)) or _NOTHING
+        self._later = _not_empty(_LATER, _later(files.later)) or _NOTHING
 
     def give(self, files: AskedFiles) -> None:
         """Tells a command what the same one has found out."""
         files.runs = self.runs
-        for name, known in zip(_TAKEN, self._taken, strict=True):
-            if known:
-                setattr(files, name, known)
+        for name, known in self.taken.items():
+            setattr(files, name, known)
         if files.unread:
             files.unread = dict(files.unread)
-        for name, known in zip(_LATER, self._later, strict=True):
-            if known:
-                setattr(files.later, name, known)
+        for name, known in self._later.items():
+            setattr(files.later, name, known)
+
+
+def _not_empty(names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+    return {name: known for name, known in zip(names, values, strict=True) if known}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from toolguard_engine.effects.commands.asked_files import MAX_WORD, AskedFiles, is_system
 from toolguard_engine.effects.commands.kept_files import KeptFiles
@@ -135,20 +136,26 @@ class RunFiles(AskedFiles):
         made = self._made
         if before.was_empty or made.is_empty:
             return before.was_empty == made.is_empty
-        if not all(map(self._know_none, before.get("_untouched"))):
+        taken = before.taken
+        if "_untouched" in taken and not all(map(self._know_none, taken["_untouched"])):
             return False
-        brought_asked = before.get("brought_asked")
+        brought_asked = taken.get("brought_asked", {})
         for path, is_brought in brought_asked.items():
             if (made.recall(path) is not None) != is_brought:
                 return False
-        for path, is_made in before.get("made_asked").items():  # where nothing was brought, nothing was made
+        for path, is_made in taken.get("made_asked", {}).items():  # where nothing was brought, nothing was made
             if (is_made or brought_asked.get(path) is not False) and made.knows(path) != is_made:
                 return False
-        if any(self._copied_from(path) != source for path, source in before.get("copied_asked").items()):
-            return False
-        return all(self._meant(pattern) == paths for pattern, paths in before.get("patterns").items()) and all(
+        for path, source in taken.get("copied_asked", {}).items():
+            if self._copied_from(path) != source:
+                return False
+        return self._means_the_same(taken) if "patterns" in taken or "named" in taken else True
+
+    def _means_the_same(self, taken: dict[str, dict[Any, Any]]) -> bool:
+        """Whether patterns mean the same files of agents as before."""
+        return all(self._meant(pattern) == paths for pattern, paths in taken.get("patterns", {}).items()) and all(
             self._below_named(folder, re.compile(pattern)) == paths
-            for (pattern, folder), paths in before.get("named").items()
+            for (pattern, folder), paths in taken.get("named", {}).items()
         )
 
     def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False, sourced: bool = False) -> bool:
