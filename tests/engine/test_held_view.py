@@ -208,3 +208,7 @@ def test_a_line_that_is_cut_begins_as_the_whole_one_does(width: int) -> None:
     assert len(shown) > 4
     assert more == " (2 more lines)"
     assert held_text.columns(line) <= width
+
+
+def test_a_line_that_is_the_whole_text_stands_as_it_is() -> None:
+    assert held_text.first_line(held_view.view(held({"content": "echo abc"})), 40) == "echo abc"

@@ -63,6 +63,14 @@ ROWS = {
     "rsync notes.json $X/": "allow",
     "rsync -a d/ $X/": "hold",
     "mv $X ~/": "allow",
+    # An exclusion that fits the folder of the key wherever it stands, and one that fits another path of as many parts.
+    "tar czf /tmp/x.tgz --exclude=toolguard ~/.openclaw": "allow",
+    "tar czf /tmp/x.tgz --exclude='.openclaw/notes' -C ~ .openclaw": "hold",
+    "tar czf /tmp/x.tgz --exclude='./toolguard/key' -C ~/.openclaw .": "hold",
+    # The inner code of the gateway that is run, and read; what it offers to others.
+    "node /usr/lib/node_modules/openclaw/dist/plugins/loader.js": "hold",
+    "cat /usr/lib/node_modules/openclaw/dist/plugins/loader.js": "allow",
+    "node /usr/lib/node_modules/openclaw/dist/entry.js --version": "allow",
     # Typed keys are run, printed ones are not.
     "tmux send-keys t o o l g u a r d Space a p p r o v e Space X Enter": "block",
     "echo 'toolguard approve 12345678 lets a call run' > notes.md && cat notes.md": "allow",
