@@ -19,6 +19,7 @@ from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.effects.programs.wrappers import AWAY, WRAPPERS
 from toolguard_engine.model.lazy import kept, kept_with
 from toolguard_engine.model.work_limit import TooIntricate
+from toolguard_engine.quick_search import may_be_in
 
 MAX_NAMED = 30
 _WRITES = frozenset({"write", "mcp-write", "pack"})
@@ -34,7 +35,8 @@ _BUILT = tuple(sorted(program_catalogue.words("built_folder")))
 _ENDING = lazy_re.compile(r"\.(?:Rmd|qmd|ipynb)\b")
 _NO_NAME = lazy_re.compile(r"[^\w./~-]")
 _MAX_NAME = 200
-_MAKES = lazy_re.compile(r"(?m)^(?:(?!#|//|--).)*?(?:mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create|ensure_?[dD]ir)")
+_MAKES = lazy_re.compile(r"mkdir|makedirs|mkpath|MkdirAll|create_dir|dir\.create|ensure_?[dD]ir")
+_COMMENT = lazy_re.compile(r"#|//|--")
 
 
 @kept
@@ -124,8 +126,22 @@ def _in_code(reading: CallReading) -> Iterator[str]:
     runs = tuple(run for run in reading.runs if code_sources.language(run.name)) if reading.commands else ()
     texts = [source[1] for source in map(code_sources.source, runs) if source is not None]
     texts += [file.text for file in reading.running.judged.values()] if runs else []
-    if any(map(_MAKES.search, texts)):
+    if any(map(makes_folders, dict.fromkeys(texts))):
         try:
             yield from islice(code_literals.paths(reading, runs, reading.command_where), MAX_NAMED)
         except TooIntricate:
             return
+
+
+def makes_folders(text: str) -> bool:
+    """Whether code makes folders, other than in a comment."""
+    if not may_be_in(_MAKES, text):
+        return False
+    match = _MAKES.search(text)
+    while match:
+        begin = text.rfind("\n", 0, match.start()) + 1
+        if _COMMENT.search(text, begin, match.start()) is None:
+            return True
+        end = text.find("\n", match.end())
+        match = _MAKES.search(text, end) if end >= 0 else None
+    return False

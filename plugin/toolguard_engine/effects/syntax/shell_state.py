@@ -171,21 +171,23 @@ class ShellState(msgspec.Struct):
         array, at = "", 0
         elements: dict[str, dict[str, None]] = {}
         for name, value, append in assigns:
-            if array[-1:] in _ELEMENTS and name == array.partition(SUBSCRIPT)[0]:  # the array as a whole, behind its element
+            if _is_whole(name, array):
                 array = name
                 self.assign(name, value if self.variables.get(name) else value[1:], append=True)
                 continue
             if name[-1:] != SUBSCRIPT:
                 self.assign(name, value, append=append)
-            element = _KEY.sub(r"\1", value)
-            is_next = append and name == array and element[:1] == " "
+            element, is_next = _element(value, is_more=append and name == array)
             array, at = name, at + 1 if is_next else 0
-            element = element[1:] if is_next else element
             if name[-1:] in _ELEMENTS:
                 elements.setdefault(name.partition(SUBSCRIPT)[0] + SUBSCRIPT, {})[element] = None
             elif len(assigns) > 1:
                 self.variables[f"{name}[{at}]"] = element
                 elements.setdefault(name + SUBSCRIPT, {})[element] = None
+        self._may_be_elements(elements)
+
+    def _may_be_elements(self, elements: dict[str, dict[str, None]]) -> None:
+        """Some element of an array, whichever, may have these values as well."""
         for name, values in elements.items():
             before = all_of(self.variables.get(name, ()))
             self.variables[name] = one_of({**dict.fromkeys(before), **values})
@@ -235,6 +237,18 @@ class ShellState(msgspec.Struct):
         known = (self.cwd, *self.others)
         more = dict.fromkeys(folder for folder in folders if folder not in known and _is_outside(folder))
         self.others = (*self.others, *more)[:MAX_OTHERS]
+
+
+def _is_whole(name: str, before: str) -> bool:
+    """Whether this is the array as a whole, behind one of its elements."""
+    return before[-1:] in _ELEMENTS and name == before.partition(SUBSCRIPT)[0]
+
+
+def _element(value: str, *, is_more: bool) -> tuple[str, bool]:
+    """An element without its key, and whether it is the next one of an array. `is_more`: it is added to that."""
+    element = _KEY.sub(r"\1", value)
+    is_next = is_more and element[:1] == " "
+    return element[is_next:], is_next
 
 
 def _is_outside(folder: str) -> bool:
