@@ -246,7 +246,7 @@ class Guard:
         self._runs.pop(f"session:{session}", None)
         for run in self._runs.values():
             if session and run.session == session:
-                run.past.stale = 0
+                repetition.on_user_message(run)
 
     def weigh(self, call: Call, *, in_run: bool = False) -> Judgement:
         """The judgement on a call: with what happened before in its run, or without that. Changes nothing."""

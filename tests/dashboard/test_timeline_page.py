@@ -13,6 +13,9 @@ from playwright.sync_api import Page, expect
 from visitor import Visits
 
 from toolguard_engine.metrics.row_writer import HOUR_MS, CallRecord, VerdictRecord
+from toolguard_engine.stores.undo import undo_notes
+from toolguard_engine.stores.undo.undo_entry import UndoCause
+from toolguard_engine.stores.undo.undo_folder import UndoFolder
 
 MINUTE_MS = 60_000
 AGENTS = ("main", "coder", "night")
@@ -259,3 +262,21 @@ def test_every_tab_is_on_a_narrow_screen(machine: Machine, visits: Visits) -> No
     page = visits(machine, viewport=NARROW, has_touch=True).go("timeline")
     tabs = page.get_by_role("tab").all()
     assert all((box := tab.bounding_box()) and box["x"] >= 0 and box["x"] + box["width"] <= NARROW["width"] for tab in tabs)
+
+
+def test_a_call_that_can_be_undone_says_how_while_it_can(visits: Visits) -> None:
+    with Machine() as own:
+        notes = own.places.state_dir.parent / "notes.txt"
+        notes.write_text("old")
+        folder = UndoFolder(own.places.state_dir)
+        entry = folder.save(UndoCause(1.0), lambda saving: saving.present(str(notes)), lambda _: False)
+        code, reason = undo_notes.recorded(entry.id, "")
+        own.record([], [decided("main", now(), "kept", code=code, reason=reason, shown="rm notes.txt")])
+        visitor = visits(own)
+        page = visitor.go("timeline")
+        expect(lines(page, "rm notes.txt")).to_contain_text(f"can be undone: toolguard undo {entry.id}")
+        visitor.show("guard")
+        expect(page.locator("[data-decision]")).to_contain_text(f"can be undone: toolguard undo {entry.id}")
+        folder.remove(entry.id)
+        page.reload()
+        expect(page.locator("[data-decision]")).to_contain_text(f"what was kept under {entry.id} is gone")

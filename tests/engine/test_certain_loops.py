@@ -258,3 +258,83 @@ def test_what_a_note_tells() -> None:
         "the same results. After 30 such calls this turn ends. If something has to happen first, wait between the "
         "calls. Use what you already know, try another way, or tell the user what is missing."
     )
+
+
+LONG = 700
+"""Calls: more than twice as many as end a sequence."""
+
+
+def steps(many: int, result: Callable[[int], str] = lambda _: "ok") -> Calls:
+    """So many commands in turn, of which nothing is known."""
+    return lambda n: command(f"make step-{n % many}", f"{n % many} {result(n)}")
+
+
+DEAD_SEQUENCES: dict[str, tuple[Calls, int, int]] = {
+    # the note, the end
+    "thirty commands": (steps(30), 180, 330),
+    "two commands": (steps(2), 152, 302),
+    "ninety commands": (steps(90), 90 + 450, 90 + 900),
+    "commands that tell how long they took": (steps(30, lambda n: f"passed in {n / 100:.2f}s"), 180, 330),
+    "beside a server that was started": (
+        after(command("npm run dev &"), lambda n: steps(30)(n - 1)), 181, 331
+    ),
+    "with a failure that lasts": (
+        turns(*(steps(29)(n) for n in range(29)), command("test -d nowhere", "", failed=True)), 180, 330
+    ),
+}  # fmt: skip
+
+HONEST_SEQUENCES: dict[str, Calls] = {
+    "one command": same(command("./next-item.sh", "done")),
+    "one test": same(command("pytest -q tests/test_flaky.py", "1 passed in 0.12s")),
+    "a build that is polled": turns(command("gh run view 7", "queued"), command("sleep 5")),
+    "polls with half a minute between": turns(
+        command("gh run view 7", "queued"), command("gh run view 8", "queued", took=30)
+    ),
+    "polls of two processes": turns(*(Step("process", {"action": "poll", "sessionId": each}, "") for each in ("a", "b"))),
+    "a server that does not answer yet": turns(
+        command("curl -sf localhost:8080", "curl: (7) Failed to connect: Connection refused", failed=True), STATE
+    ),
+    "logs of a command in the background": after(
+        command("make all", RUNNING, status="running"),
+        turns(command("tail -n 5 build.log", "compiling"), command("curl -s localhost:8080", "starting")),
+    ),
+    "retries with new results": turns(command("make check", "ok"), lambda n: command("cat job.state", f"step {n // 100}")),
+    "steps of a queue": turns(lambda n: command(f"./convert.sh {n}", "done"), command("./report.sh", "ok")),
+    "an edit in each round": turns(
+        lambda n: Step("edit", {"path": "a.py", "edits": [{"oldText": f"{n}", "newText": f"{n}."}]}, "ok"),
+        *(steps(9)(n) for n in range(9)),
+    ),
+    "a person asks for it": lambda n: command(f"make step-{n % 3}", "ok", before="" if n % 99 else "person"),
+    "more calls than are remembered": steps(150),
+}
+
+
+@each_row(("calls", "note", "end"), list(DEAD_SEQUENCES.values()), ids=list(DEAD_SEQUENCES))
+def test_a_sequence_that_brings_nothing_new_ends(calls: Calls, note: int, end: int) -> None:
+    player = Player().play(calls, 1_200)
+    assert (player.noted[-1:], player.ended) == ([note], end)
+
+
+@each_row("calls", list(HONEST_SEQUENCES.values()), ids=list(HONEST_SEQUENCES))
+def test_honest_work_in_rounds_is_never_touched(calls: Calls) -> None:
+    player = Player().play(calls, LONG)
+    assert (player.noted, player.ended) == ([], 0)
+
+
+@each_row(
+    ("settings", "end"),
+    [({"sequenceThreshold": 0}, 0), ({"sequenceThreshold": 400}, 430), ({"enabled": False}, 0)],
+)
+def test_how_long_a_sequence_may_go_on_can_be_set(settings: dict[str, Any], end: int) -> None:
+    assert Player({"loopDetection": settings}).play(steps(30), LONG).ended == end
+
+
+def test_what_one_message_does_twice_counts_once() -> None:
+    """Each message has fifteen calls, each twice: those of the first are new, and twenty others have 300."""
+    both = [command(f"make step-{n}", f"{n}") for n in range(15)] * 2
+
+    def nth(n: int) -> Step:
+        one = both[n % 30]
+        return Step(one.tool, one.params, one.text, message=1 + n // 30)
+
+    assert Player().play(nth, 1_200).ended == 20 * 30 + 15

@@ -65,6 +65,8 @@ CASES: list[tuple[str, Any, Any]] = [
     ("loopDetection.criticalThreshold", 20, 21),
     ("loopDetection.unknownToolThreshold", 10, 11),
     ("loopDetection.globalCircuitBreakerThreshold", 30, 31),
+    ("loopDetection.sequenceThreshold", 300, 301),
+    ("loopDetection.sequenceThreshold", 10_000, 0),
     ("loopDetection.identicalErrors.warn", 3, 0),
     ("loopDetection.identicalErrors.stop", 6, 7),
     ("loopDetection.identicalErrors.stop", 10_000, 0),

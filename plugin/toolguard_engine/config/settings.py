@@ -125,7 +125,7 @@ class IdenticalErrors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 class LoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Repetition without progress. `enabled`: true for all checks, absent for only the compaction guard,
-    `identicalErrors`, and calls that demonstrably make no progress, false for none."""
+    `identicalErrors`, calls that demonstrably make no progress, and sequences of calls, false for none."""
 
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     history_size: HistorySize = 30
@@ -133,6 +133,7 @@ class LoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     critical_threshold: CallCount = 20
     unknown_tool_threshold: CallCount = 10
     global_circuit_breaker_threshold: CallCount = 30
+    sequence_threshold: CountOrOff = 300
     identical_errors: IdenticalErrors = IdenticalErrors()
     detectors: Detectors = Detectors()
     post_compaction_guard: CompactionGuard = CompactionGuard()

@@ -282,6 +282,7 @@ ORDERS: Mapping[str, Order] = {
     "loopDetection.criticalThreshold": _MORE_IS_WEAKER,
     "loopDetection.unknownToolThreshold": _MORE_IS_WEAKER,
     "loopDetection.globalCircuitBreakerThreshold": _MORE_IS_WEAKER,
+    "loopDetection.sequenceThreshold": _ZERO_IS_OFF,
     "loopDetection.identicalErrors.warn": _ZERO_IS_OFF,
     "loopDetection.identicalErrors.stop": _ZERO_IS_OFF,
     "loopDetection.detectors.genericRepeat": _ON,

@@ -56,6 +56,15 @@ def leads_nowhere(call: Call, count: int, end: int) -> str:
     )
 
 
+def leads_nowhere_in_rounds(call: Call, count: int, end: int) -> str:
+    """`count` calls in a row, the same ones over and over, returned only known results."""
+    return (
+        f"{NOTE} {count} calls in a row, the newest {_spelled(call)}, repeated earlier ones, with the same results. "
+        f"After {end} such calls this turn ends. If something has to happen first, wait between the calls. "
+        f"{_OTHERWISE}"
+    )
+
+
 def same_error(call: Call, count: int, end: int) -> str:
     """The call failed in the same way `count` times. `end`: the failure that ends the run; 0 for none."""
     ends = f" After {end} such failures this turn ends." if end else ""

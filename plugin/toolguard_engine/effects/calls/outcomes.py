@@ -171,7 +171,7 @@ def _error(text: str) -> str:
 def _duration(tool: str, params: Any, error: str, state: str, exit_code: int | None) -> tuple[bool, bool]:
     """Whether a failure is lasting, and whether it may pass by itself. An error that says nothing about it is neither."""
     of_command = tool_name(tool) in _SHELLS
-    if state in _TRANSIENT or exit_code in _TRANSIENT_EXITS or (of_command and _waits(params)):
+    if state in _TRANSIENT or exit_code in _TRANSIENT_EXITS or (of_command and waits(params)):
         return False, True
     if state in _REFUSED or any(text in error[:MAX_REASON].lower() for text in _REFUSALS):
         return True, False
@@ -186,7 +186,7 @@ def _duration(tool: str, params: Any, error: str, state: str, exit_code: int | N
     return exit_code in _NOT_RUN or _matches(reason, _LASTING_TEXTS, _LASTING_PATTERN), False
 
 
-def _waits(params: Any) -> bool:
+def waits(params: Any) -> bool:
     """Whether a command waits for something."""
     command = params.get("command", params.get("cmd")) if isinstance(params, dict) else None
     return isinstance(command, str) and _WAITING.search(command[:MAX_COMMAND]) is not None

@@ -10,8 +10,9 @@
 - a call that the gateway's own detection does not let run counts as one that ran and as a block (`host_veto`);
 - calls in a row that bring nothing new end the run, whichever they are (`circuit_breaker`);
 - calls of tools under `neverBlock` are neither counted nor noted, and end no run;
-- with `enabled` absent only `identical_errors`, `uniform_errors`, `certain_loops` and the guard after a `compaction` count,
-  with false nothing does;
+- several different calls round after round that bring nothing new end the run much later (`sequences`);
+- with `enabled` absent only `identical_errors`, `uniform_errors`, `certain_loops`, `sequences` and the guard after a
+  `compaction` count, with false nothing does;
 - what one message of the model does twice counts once: it could not know better in between. No run ends in the message in
   which it was first warned.
 """
@@ -38,6 +39,7 @@ from toolguard_engine.layers.repetition import (
     identical_errors,
     ping_pong,
     poll_no_progress,
+    sequences,
     uniform_errors,
     unknown_tool,
 )
@@ -50,7 +52,8 @@ from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.wording import loop_notes
 
 __all__ = [
-    "NOTHING", "Reaction", "judge", "on_compaction", "on_message", "on_outcome", "on_unknown_tool", "on_veto", "wanted",
+    "NOTHING", "Reaction", "judge", "on_compaction", "on_message", "on_outcome", "on_unknown_tool",
+    "on_user_message", "on_veto", "wanted",
 ]  # fmt: skip
 
 Wanted = Literal["tell", "ask"]
@@ -130,6 +133,7 @@ def wanted(call: Call, run: Run, config: Config) -> Wanted:
 
 COUNTERS: tuple[type[LoopCounters], ...] = (
     after_compaction.CompactionCounters, NoteCounters, identical_errors.ErrorCounters, uniform_errors.UniformErrorCounters,
+    sequences.SequenceCounters,
 )  # fmt: skip
 """Those that are asked whether anything may be due, and told of news."""
 
@@ -186,7 +190,8 @@ def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> React
     if found.stop:
         return found
     on_step = _on_step if settings.enabled is True else certain_loops.on_outcome
-    return merge(found, on_step(call, outcome, run, settings))
+    found = merge(found, on_step(call, outcome, run, settings))
+    return found if found.stop else merge(found, sequences.on_outcome(call, outcome, run, settings))
 
 
 def _on_news(call: Call, run: Run, *, exempt: bool) -> None:
@@ -292,6 +297,12 @@ def on_unknown_tool(call: Call, run: Run, config: Config) -> Stop | None:
     """Counts a call of a tool that does not exist; the end of the run where there were too many."""
     settings = config.loop_detection
     return unknown_tool.on_miss(call, run, settings) if settings.enabled is True else None
+
+
+def on_user_message(run: Run) -> None:
+    """Somebody wrote in the session of this run."""
+    run.past.stale = 0
+    sequences.somebody_wrote(run)
 
 
 def on_compaction(run: Run, config: Config) -> int:

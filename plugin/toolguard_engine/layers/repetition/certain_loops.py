@@ -73,7 +73,7 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) 
     writes = _replaces_file(call)
     if outcome.failed or not (writes or _only_reads(call.tool, params)):
         past.progressed_beside()
-        counted.waits = counted.waits or _goes_on(call, outcome)
+        counted.waits = counted.waits or goes_on(call, outcome)
         return NOTHING
     key = call_digest(call.tool, params if writes else _plain(params))
     result = mixed(key, outcome.exact)
@@ -125,7 +125,7 @@ def _replaces_file(call: Call) -> bool:
     )
 
 
-def _goes_on(call: Call, outcome: Outcome) -> bool:
+def goes_on(call: Call, outcome: Outcome) -> bool:
     """Whether something that this call started may still be running."""
     name = tool_name(call.tool)
     return outcome.running or name in _SPAWNS or (name in _COMMANDS and bool(_BACKGROUND.search(_command(call.params))))
