@@ -137,19 +137,23 @@ class RunFiles(AskedFiles):
         if before.was_empty or made.is_empty:
             return before.was_empty == made.is_empty
         taken = before.taken
-        if "_untouched" in taken and not all(map(self._know_none, taken["_untouched"])):
-            return False
-        brought_asked = taken.get("brought_asked", {})
+        return (
+            all(map(self._know_none, taken.get("_untouched", ())))
+            and self._are_made_as(taken.get("made_asked", {}), taken.get("brought_asked", {}))
+            and all(self._copied_from(path) == source for path, source in taken.get("copied_asked", {}).items())
+            and self._means_the_same(taken)
+        )
+
+    def _are_made_as(self, made_asked: dict[str, bool], brought_asked: dict[str, bool]) -> bool:
+        """Whether agents made or brought the same files as before. Where nothing was brought, nothing was made."""
+        made = self._made
         for path, is_brought in brought_asked.items():
             if (made.recall(path) is not None) != is_brought:
                 return False
-        for path, is_made in taken.get("made_asked", {}).items():  # where nothing was brought, nothing was made
+        for path, is_made in made_asked.items():
             if (is_made or brought_asked.get(path) is not False) and made.knows(path) != is_made:
                 return False
-        for path, source in taken.get("copied_asked", {}).items():
-            if self._copied_from(path) != source:
-                return False
-        return self._means_the_same(taken) if "patterns" in taken or "named" in taken else True
+        return True
 
     def _means_the_same(self, taken: dict[str, dict[Any, Any]]) -> bool:
         """Whether patterns mean the same files of agents as before."""
