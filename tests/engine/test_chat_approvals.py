@@ -428,3 +428,15 @@ def test_as_many_codes_count_as_are_kept(chat: Chat) -> None:
     assert [codes.check(here, call, word, NOW) for call, word in zip(calls[1:], words[1:], strict=True)] == ["right"] * (
         confirmation_codes.MAX_KEPT
     )
+
+
+def test_a_chat_may_try_again_when_its_first_wrong_try_is_long_ago(chat: Chat) -> None:
+    nonce = chat.held(LONG)
+    [entry] = [entry for entry in chat.store.entries() if entry.nonce == nonce]
+    codes, here = ConfirmationCodes(b"key"), Showing("chat", "me")
+    for at in range(MAX_WRONG_IN_CHAT):
+        call = structs.replace(entry, nonce=f"{at:08x}")
+        assert codes.check(here, call, other_than(codes.issue(here, call, "text", NOW)), NOW) == "wrong"
+    for passed, outcome in ((LASTS - 1, "limited"), (LASTS, "right")):
+        word = codes.issue(here, entry, "text", NOW + passed)
+        assert codes.check(here, entry, word, NOW + passed) == outcome

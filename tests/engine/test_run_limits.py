@@ -15,6 +15,7 @@ from toolguard_engine.effects.calls.outcomes import outcome
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import run_limits
 from toolguard_engine.model.call import Call
+from toolguard_engine.stores.files import counters
 
 AT = 1_000_000.0
 
@@ -54,6 +55,12 @@ def test_without_a_limit_nothing_is_counted() -> None:
     runs = Runs()
     assert {runs.ran() for _ in range(500)} == {""}
     assert not runs.guard._run("r").counters.matters
+
+
+def test_what_a_run_has_used_is_kept_for_the_next_engine() -> None:
+    runs = Runs(runLimits={"calls": 10})
+    assert runs.ran() == ""
+    assert counters.from_plain(counters.to_plain(runs.guard._run("r"))).counters.matters
 
 
 def test_calls() -> None:
