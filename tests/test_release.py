@@ -122,6 +122,8 @@ def test_the_npm_package_has_all_that_the_gateway_loads(tmp_path: Path) -> None:
     kept = [path for path in place.iterdir() if path.suffix in (".mjs", ".json") or path.name in ("README.md", "LICENSE")]
     assert sorted(kept) == sorted(place.iterdir())
     assert all((place / entry).is_file() for entry in about["openclaw"]["extensions"])
+    needed = {"compat": {"pluginApi", "minGatewayVersion"}, "build": {"openclawVersion", "pluginSdkVersion"}}  # by ClawHub
+    assert {part: set(about["openclaw"][part]) for part in needed} == needed
 
 
 def test_a_package_that_openclaw_installed_is_known_and_kept(tmp_path: Path) -> None:
@@ -177,6 +179,8 @@ def test_a_rehearsed_release(tmp_path: Path) -> None:
     assert done.stdout.count("PASSED") == 2
     assert "twine upload" in done.stdout
     assert "npm publish" in done.stdout
+    assert "clawhub package publish" in done.stdout
+    assert "$ openclaw plugins install" in done.stdout
     with tarfile.open(tmp_path / npm) as archive:
         names = {name.removeprefix("package/") for name in archive.getnames()}
     assert names == {path.name for path in (ROOT / "plugin" / "gateway").iterdir() if path.is_file()} | {
