@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from toolguard_cli.commands import run_doctor as doctor
-from toolguard_cli.doctor.checks import discovery_check, health_check, plugin_check
+from toolguard_cli.doctor.checks import discovery_check, engine_check, health_check, plugin_check
 from toolguard_cli.setup import plugin_folder
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -151,6 +151,7 @@ def test_doctor_knows_the_package(tmp_path: Path, where: str | Path, number: str
     found = [check(subject) for check in (discovery_check.check, health_check.ours, plugin_check.current)]
     assert [check.status for check in found] == ["ok", "ok", "ok" if number == __version__ else "warn"]
     assert found[2].fix == ("" if number == __version__ else "openclaw plugins update toolguard")
+    assert engine_check.interpreter(subject)[1].startswith("toolguard config set python /")
 
 
 def test_the_workflow_is_valid_and_runs_the_suite_on_both_systems() -> None:

@@ -64,7 +64,8 @@ def test_it_says_that_the_python_part_is_missing_and_finds_it_once_it_is_there(
         wait(lambda: MISSING in gateway.log_text())
         checks = {check["id"]: check for check in doctor.run(places).data["checks"]}
         assert checks["plugin-copy"]["detail"].startswith("it is the npm package of toolguard")
-        assert (checks["engine"]["status"], checks["engine"]["fix"][:17]) == ("error", "toolguard install")
+        fix = f"toolguard config set python {sys.executable} (this Python, which has toolguard)"
+        assert (checks["engine"]["status"], checks["engine"]["fix"]) == ("error", fix)
 
         python = Path(home.environment["HOME"]) / file_names.ENVIRONMENTS[0] / "bin" / "python"
         python.parent.mkdir(parents=True)

@@ -132,7 +132,7 @@ def refuse_foreign(target: Path) -> None:
         raise UserError(
             f"{target} was installed by `openclaw plugins install`",
             "openclaw plugins uninstall toolguard, then try again; "
-            "or keep it: it finds a toolguard in ~/.toolguard, or installed with uv or pipx",
+            "or keep it, and name this Python if it is not found: toolguard config set python PATH",
         )
     if target.is_symlink() or (target.exists() and not is_ours(target)):
         raise UserError(f"{target} was not created by toolguard", "move it away, then try again")

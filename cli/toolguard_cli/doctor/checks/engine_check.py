@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -18,6 +19,7 @@ import msgspec
 
 from toolguard_cli.doctor import fixes
 from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix
+from toolguard_cli.doctor.checks import discovery_check
 from toolguard_cli.system import paths, subprocesses
 from toolguard_engine.wire import messages
 from toolguard_engine.wording.printable import plain
@@ -40,6 +42,8 @@ def interpreter(subject: DoctorSubject) -> tuple[str, str]:
         return named, f"{unset}, or correct the setting"
     recorded = subject.record.python if subject.record else ""
     program = recorded or paths.usual_python(Path.home()) or "python3"
+    if discovery_check.package(subject):  # `toolguard install` leaves it alone
+        return program, f"{subject.set_command('python', sys.executable)} (this Python, which has toolguard)"
     return program, f"{subject.command('install')} (it records the Python that runs it)"
 
 
