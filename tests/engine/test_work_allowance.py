@@ -66,12 +66,17 @@ def test_expensive_calls_in_a_row_are_held_sooner_and_the_reason_says_so(text: s
     assert spent(made, replace(bombs, at=CALL.at + FULL / PER_SECOND)) == first
 
 
-def test_ordinary_calls_are_judged_as_before_beside_them() -> None:
-    made, bombs = guard(), replace(CALL, params={"command": LONG["coproc"]})
-    before = spent(made, replace(CALL, params={"command": ORDINARY}))
+@pytest.mark.parametrize("command", [ORDINARY, "rm -rf ~/Documents"])
+def test_ordinary_calls_are_judged_as_before_beside_them(command: str) -> None:
+    made, bombs, ordinary = (
+        guard(),
+        replace(CALL, params={"command": LONG["coproc"]}),
+        replace(CALL, params={"command": command}),
+    )
+    before = spent(made, ordinary)
     for _ in range(20):
         spent(made, bombs)
-    assert spent(made, replace(CALL, params={"command": ORDINARY})) == before
+    assert spent(made, ordinary) == before
 
 
 def test_certain_harm_is_blocked_all_the_same() -> None:
