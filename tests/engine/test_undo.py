@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from engine_talk import Talk
 from toolguard_engine.config.undo_settings import UndoConfig
 from toolguard_engine.effects.calls.replaced_content import ReplacedContent
 from toolguard_engine.model.call import Call
@@ -24,6 +25,7 @@ from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
 from toolguard_engine.server.undo_saver import NOTHING_SAVED, Saved, UndoSaver
 from toolguard_engine.stores import system_calls
+from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.undo import undo_notes, undo_restoring, undo_saving
 from toolguard_engine.stores.undo.undo_entry import UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_folder import UndoFolder
@@ -728,3 +730,32 @@ def test_what_is_no_nonce_is_no_name(desk: Desk, nonce: str) -> None:
     )
     assert undo_notes.is_name(entry.id)
     assert undo_notes.offer(desk.state, nonce) == ""
+
+
+@pytest.mark.parametrize("outcome", ["used", "denied", "expired"])
+def test_what_the_gateways_own_prompt_asks_about_is_told_when_it_has_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    """The files are kept when the prompt appears; that they can be brought back is news only if the call has run."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(undo_saver, "WAIT", 60.0)
+    state, folder = tmp_path / ".openclaw", tmp_path / "Documents"
+    (state / "toolguard").mkdir(parents=True, mode=0o700)
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("old")
+    talk = Talk()
+    talk.hello(state, {"approval": {"mode": "native"}})
+    place = {"agent": "main", "session": "agent:main:main", "run": "r", "callId": "c", "native": True}
+    talk.send(id=1, type="judge", tool="exec", params={"command": f"rm -rf {folder}"}, **place)
+    (prompt,) = [each["prompt"] for each in talk.said() if each["type"] == "verdict"]
+
+    def told() -> list[tuple[str, str, str]]:
+        talk.later(5)
+        events = list(AuditLog(state).events())
+        return [(each["event"], each["nonce"], each["reason"]) for each in events if each.get("code") == undo_notes.KEPT]
+
+    assert told() == []
+    talk.send(id=2, type="resolved", nonce=prompt["nonce"], outcome=outcome, by="anna")
+    expected = [("kept", prompt["nonce"], f"can be undone: toolguard undo {prompt['nonce']}")]
+    assert told() == (expected if outcome == "used" else [])
+    talk.kill()
