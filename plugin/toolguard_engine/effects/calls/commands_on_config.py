@@ -12,6 +12,7 @@ from toolguard_engine.effects.calls.known_config import (
     ConfigContent,
     Expected,
     KnownConfig,
+    may_be,
 )
 from toolguard_engine.effects.commands import code_sources, in_place_edits, scripted_edits
 from toolguard_engine.effects.control_plane import evaluated_script, jq_programs, python_settings, setting_changes
@@ -70,13 +71,25 @@ def of_commands(
     commands: tuple[str, ...],
 ) -> ConfigChange | None:
     """What `commands` make of the config. None if they do not change the config."""
+    may_change, may_ask = _may_change_file(effects, host), asked_settings.may_ask(commands)
+    if not may_change and not may_ask:
+        return None
     config = KnownConfig(host, where, files, expected)
-    asked = asked_settings.of_commands(readings, commands, config)
-    of_files = _of_files(readings, effects, config, where, commands)
+    asked = asked_settings.of_commands(readings, config) if may_ask else None
+    of_files = _of_files(readings, effects, config, where, commands) if may_change else None
     if asked is None or of_files is None or of_files.settings is None or of_files.broken:
         return asked if of_files is None else of_files
     guards = setting_changes.guards((*of_files.settings, *(asked.settings or ())))
     return ConfigChange(tuple(guards)) if guards else NOT_WORKED_OUT
+
+
+def _may_change_file(effects: tuple[tuple[Effect, ...], ...], host: Host) -> bool:
+    """A quick look whether it is the config's file."""
+    for acts in effects:
+        for effect in acts:
+            if effect.kind in CHANGING and may_be(effect.target, host):
+                return True
+    return False
 
 
 def _of_files(
@@ -87,10 +100,6 @@ def _of_files(
     commands: tuple[str, ...],
 ) -> ConfigChange | None:
     """What programs make of the file, besides what they ask the gateway for."""
-    if not any(
-        other_effect.kind in CHANGING and config.may_be(other_effect.target) for effect in effects for other_effect in effect
-    ):
-        return None
     if sum(len(reading.runs) for reading in readings) > MAX_PROGRAMS:
         return NOT_WORKED_OUT
     asked: list[ConfigChange] = []

@@ -52,7 +52,6 @@ class KnownConfig:
         self.path = protected.config
         self.home = protected.home
         self._where = where
-        self._host = host
         self._files = files
         self._expected = expected
 
@@ -62,10 +61,6 @@ class KnownConfig:
             full.lower().endswith(protected_paths.CONFIG_NAMES)
             and self._files.resolve(full) == self._files.resolve(self.path)
         )
-
-    def may_be(self, path: str) -> bool:
-        """A quick look."""
-        return may_be(path, self._host)
 
     def whole(self, path: str, cwd: str = "") -> str:
         """The path of a file as a program finds it, through links."""
