@@ -16,6 +16,7 @@ FORMS = {
         'const o = { g(a) { require("child_process").execSync(a) } }\no.g("CODE")',
         'const o = { g: (a) => require("child_process").execSync(a) }\no.g("CODE")',
         'const f = async (a) => await g(a)\nrequire("child_process").execSync("CODE")',
+        'const f = (a) => g(a)\n!require("child_process").execSync("CODE")',
         'const f = (a) => a instanceof Map ? 1 : new Set(a)\nrequire("child_process").execSync("CODE")',
     ),
     "perl": ('my $f = sub { system($_[0]) }; $f->("CODE");', 'my %o = (g => sub { system($_[0]) }); $o{g}->("CODE");'),

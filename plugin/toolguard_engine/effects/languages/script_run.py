@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from typing import Protocol
 
 import msgspec
@@ -79,6 +79,8 @@ class Walker(Protocol):
     def block(self, at: int, end: int) -> Value: ...
 
     def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]: ...
+
+    def all_of(self, at: int, end: int) -> Value: ...
 
     def bind_all(self, params: tuple[int, int], args: list[Value]) -> list[str]: ...
 
@@ -203,7 +205,7 @@ class ScriptRun(Struct, eq=False):
             args = [*routine.bound, *args]
             names = routine.reader.bind_all(routine.params, args)
             self.names["@_"] = self.names["arguments"] = args
-            value = routine.reader.expression(*routine.body)[0] if routine.value else routine.reader.block(*routine.body)
+            value = routine.reader.all_of(*routine.body) if routine.value else routine.reader.block(*routine.body)
             return either(self.returned) if self.returned else value
         finally:
             self.calls -= 1
@@ -241,9 +243,9 @@ class ScriptRun(Struct, eq=False):
 
     def _names_of_functions(self, tokens: list[Token]) -> None:
         words = self.syntax.keywords.kinds["functions"]
-        for at, token in enumerate(tokens[:-1]):
-            if token.kind == "name" and token.text in words and tokens[at + 1].kind == "name":
-                self.defined.add(tokens[at + 1].text)
+        self.defined.update(
+            [name.text for word, name in pairwise(tokens) if word.text in words and word.kind == name.kind == "name"]
+        )
 
     def load(self, word: str, name: Value) -> Value:
         """Code is loaded from the file or module of this name; what is loaded."""

@@ -16,4 +16,7 @@ LANGUAGE = Language(
     command="awk",
     runs="awk",
     files=".awk",
+    loads="include",
+    nearby="include",
+    endings=(".awk",),
 )
