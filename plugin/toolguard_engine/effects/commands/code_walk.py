@@ -126,9 +126,7 @@ class CodeWalk(ChangeWalk):
             self._client(program, state)
             self._statement_files(program, state)
             return
-        for feed in (*code_sources.fed_scripts(program), *code_sources.fed_code(program)):
-            for file in self.passed_on(feed, program):
-                self.run_code(file, program, state)
+        self._run_fed_code(program, state)
         if source := code_sources.source(program):
             self._commands_in(source, program, state)
             if self.running is not None and not is_away(program):
@@ -145,6 +143,12 @@ class CodeWalk(ChangeWalk):
         if not code_sources.is_script(program):
             self.will_run_input(program)
             for file in self.fed_files(program):
+                self.run_code(file, program, state)
+
+    def _run_fed_code(self, program: ProgramRun, state: ShellState) -> None:
+        """Runs the files that reach a program as its script, or as code in its words."""
+        for feed in (*code_sources.fed_scripts(program), *code_sources.fed_code(program)):
+            for file in self.passed_on(feed, program):
                 self.run_code(file, program, state)
 
     def _taken_in(self, code: tuple[str, str], program: ProgramRun, state: ShellState) -> None:

@@ -35,6 +35,7 @@ from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.languages import code_deeds
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.effects.programs.code_connections import network_effects
 from toolguard_engine.effects.programs.code_search import clip
@@ -98,11 +99,19 @@ def _from_substitution(program: ProgramRun) -> Iterator[Effect]:
     for at, feed in program.given:
         if paths and paths[0] < at:
             return
-        is_opened = 0 < at < len(program.argv) and program.argv[at].startswith(DESCRIPTORS)
-        if 0 < at < len(program.argv) and (UNKNOWN in program.argv[at] or feed.text is not None or is_opened):
-            alone = program.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or is_opened
-            if alone or words.unknown or any(option.word == at - 1 for option in words.given):
-                yield from hidden_text(program, feed, piped=False)
+        if _may_be_code(program, at, feed, words):
+            yield from hidden_text(program, feed, piped=False)
+
+
+def _may_be_code(program: ProgramRun, at: int, feed: StdinSource, words: CommandWords) -> bool:
+    """Whether the word at this position, which holds the output of other programs, may be what runs."""
+    if not 0 < at < len(program.argv):
+        return False
+    word = program.argv[at]
+    if feed.text is not None or word.startswith(DESCRIPTORS):
+        return True
+    is_alone = not word.strip(UNKNOWN + " ;\n")
+    return UNKNOWN in word and (is_alone or bool(words.unknown) or any(option.word == at - 1 for option in words.given))
 
 
 _HANDED_OUT = lazy_re.compile(r"-[ilp]{1,3}\Z")

@@ -39,10 +39,8 @@ def _xargs(walk: Walk, program: ProgramRun, state: ShellState) -> StdinSource | 
         return _with_lines(walk, rest, mark, [*lines, *more] or [UNKNOWN], program, inner)
     feeds = feed and StdinSource(None, feed.programs, feed.files)
     given = ((len(rest), feeds),) if feeds else ()
-    if text and "\n" in text and program.words.has("--null"):  # all of it may be one word
-        walk.inner((*rest, text), program, inner.fork())
-    for batch in _batches(words, program.words) if _runs_script(rest) else ():
-        walk.inner((*rest, *batch), program, inner.fork())
+    for apart in (*_whole(text or "", program.words), *(_batches(words, program.words) if _runs_script(rest) else ())):
+        walk.inner((*rest, *apart), program, inner.fork())
     return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), program, inner, given)
 
 
@@ -51,6 +49,12 @@ def _split_input(text: str, own: CommandWords) -> list[str]:
     if own.has("--null", "--delimiter"):
         return text.replace("\0", "\n").splitlines()
     return text.replace("'", "").replace('"', "").split()
+
+
+def _whole(text: str, own: CommandWords) -> Iterator[list[str]]:
+    """Several lines as the one word that they may be for `xargs -0`."""
+    if "\n" in text and own.has("--null"):
+        yield [text]
 
 
 def _with_lines(

@@ -226,8 +226,7 @@ class ScriptRun(Struct, eq=False):
         full = self.library.full(name)
         word = full.rpartition(".")[2]
         module = self.load(word, args[0]) if args and word in self.loading else None
-        if word in self.defined and len(self.missed) < MAX_MISSED and not isinstance(self.names.get(word), Routine):
-            self.missed.append((full, args))
+        self._miss(full, args)
         act = self.library.functions.get(full)
         if act is None:
             act = self.library.methods.get(full.rpartition(".")[2])
@@ -253,6 +252,12 @@ class ScriptRun(Struct, eq=False):
             if isinstance(choice, str) and choice.strip(UNKNOWN) and len(self.loads) < MAX_LOADS:
                 self.loads[word, choice] = None
         return Library(name) if isinstance(name, str) and name.isidentifier() else Unknown(sources=sources(name))
+
+    def _miss(self, name: str, args: list[Value]) -> None:
+        """Notes a call of a function that is only defined behind it."""
+        is_later = name.rpartition(".")[2] in self.defined and not isinstance(self._function(name), Routine)
+        if is_later and len(self.missed) < MAX_MISSED:
+            self.missed.append((name, args))
 
     def _function(self, name: str) -> Value:
         """The function of this code, or the method of a class of it, that has this name."""
