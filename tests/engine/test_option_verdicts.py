@@ -110,6 +110,8 @@ def test_an_option_hides_nothing(command: str) -> None:
 @each_row(
     "command",
     [
+        "curl -s https://api.example.com/x | python3 -m json.tool /dev/stdin",
+        "curl -s https://api.example.com/x | perl -ne 'print if /x/' /dev/stdin",
         "cmake -E copy a.txt b.txt",
         "cmake -E rm build/a.o",
         "chmod -111 src/a.txt",

@@ -116,9 +116,10 @@ def _code(words: CommandWords) -> Iterator[str]:
 
 def script_words(words: CommandWords) -> Iterator[ParsedWord]:
     """The words that name what an interpreter runs: a script, or code that is loaded before it."""
-    yield from words.named("script-from", "loads")
-    if not words.roles and words.operands and not _has_code(words):
-        yield words.operands[0]
+    yield from (option.value for option in words.given if option.valued and option.entry.role in _NAMING)
+    if not _has_code(words):  # else what follows is data
+        named = [word for role, word in words.roles if role == "script-from"]
+        yield from named if words.roles else words.operands[:1]
 
 
 def fed_scripts(program: ProgramRun) -> list[StdinSource]:
@@ -244,3 +245,4 @@ def _has_code(words: CommandWords) -> bool:
 
 
 _RUN = frozenset({"module", "script"})
+_NAMING = frozenset({"script-from", "loads"})
