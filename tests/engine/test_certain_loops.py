@@ -12,6 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tables import each_row
+from toolguard_engine.effects.calls.outcomes import outcome
+from toolguard_engine.layers.repetition import certain_loops
+from toolguard_engine.model.call import Call
 from toolguard_engine.server import tool_hints
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
@@ -338,3 +341,19 @@ def test_what_one_message_does_twice_counts_once() -> None:
         return Step(one.tool, one.params, one.text, message=1 + n // 30)
 
     assert Player().play(nth, 1_200).ended == 20 * 30 + 15
+
+
+@each_row(
+    ("tool", "command", "goes_on"),
+    [
+        ("exec", "npm start &", True),
+        ("exec", "npm start", False),
+        ("exec", "a && b", False),
+        ("note", "npm start &", False),
+        ("read", "npm start &", False),
+    ],
+)
+def test_only_a_command_goes_on_in_the_background(tool: str, command: str, *, goes_on: bool) -> None:
+    params = {"command": command}
+    ended = outcome(tool, params, "done", 0, "", None, failed=False)
+    assert certain_loops.goes_on(Call(tool, params), ended) is goes_on

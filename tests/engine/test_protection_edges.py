@@ -71,6 +71,9 @@ ROWS = {
     "node /usr/lib/node_modules/openclaw/dist/plugins/loader.js": "hold",
     "cat /usr/lib/node_modules/openclaw/dist/plugins/loader.js": "allow",
     "node /usr/lib/node_modules/openclaw/dist/entry.js --version": "allow",
+    # The config of a gateway by its bare name, in a folder that is not known and in one that is.
+    "cd $X && sed -i s/a/b/ openclaw.json": "hold",
+    "cd ~/src && sed -i s/a/b/ openclaw.json": "allow",
     # Typed keys are run, printed ones are not.
     "tmux send-keys t o o l g u a r d Space a p p r o v e Space X Enter": "block",
     "echo 'toolguard approve 12345678 lets a call run' > notes.md && cat notes.md": "allow",
