@@ -369,6 +369,16 @@ def test_the_signature_of_a_grant_is_for_no_other(desk: SignedDesk, change: dict
     assert not desk.signers.allows(wider)
 
 
+@pytest.mark.parametrize("change", [{"gateway": "gw-0000"}, {"fleet": "another"}])
+def test_a_grant_that_was_signed_for_another_gateway_does_not_count(desk: SignedDesk, change: dict[str, str]) -> None:
+    """The words and the signer are the same on both."""
+    grant = Grant("g-1", "exec", "rm -rf build", agent="main", created=1.0, expires=NOW + 60)
+    for issuer, counts in ((msgspec.structs.replace(desk.signers.issuer, **change), False), (desk.signers.issuer, True)):
+        body = signed_decision.grant_body(grant, issuer)
+        desk.signers.keep_grant(grant, SignedBody(body.decode(), sign(body, desk.ann, GRANT_NAMESPACE)))
+        assert bool(desk.signers.allows(grant)) is counts
+
+
 def test_a_decision_is_no_grant(desk: SignedDesk) -> None:
     grant = Grant("g-1", "exec", "rm -rf build", created=1.0)
     body = signed_decision.grant_body(grant, desk.signers.issuer)
