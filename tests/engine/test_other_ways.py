@@ -73,7 +73,8 @@ HANDED = [
 LOGGED_IN = [
     "git -C ~/.password-store pull", "git clone https://example.com/a.git ~/.password-store",
     "git config user.signingkey {}",
-    "git commit -m 'Move {}'", "kubectl --kubeconfig {} get pods", "kubectl create secret tls x --cert=a.pem --key={}",
+    "git commit -m 'Move {}'", "kubectl --kubeconfig ~/.kube/config get pods",
+    "kubectl create secret tls x --cert=a.pem --key={}",
     "docker build --ssh default={} .", "docker build --secret id=x,src={} .", "docker run -v ~/.aws:/root/.aws:ro x",
     "ansible-playbook --private-key {} site.yml", "ssh -i {} host", "bash ~/.ssh/agent.sh", "git add ~/.ssh/config",
     "python3 deploy.py --key {}", "docker compose --env-file ~/.env up",

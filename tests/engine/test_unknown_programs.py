@@ -7,6 +7,8 @@ import re
 from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import principles, unknown_programs
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import rubric
@@ -25,6 +27,46 @@ def judged(command: str, book: Rulebook = BOOK) -> Judgement:
 
 
 HELD = {
+    "acme -c 'delete job jobid=42'": "unknown.console",
+    "acme --cmd 'write erase' sw1": "unknown.console",
+    "acme <<< $'list\\npurge volume=Full-1'": "unknown.console",
+    "acme admins add eve x superuser": "unknown.rights",
+    "acme user create eve --role=owner": "unknown.rights",
+    "acme 10.0.0.1 '/user add name=x group=full'": "unknown.rights",
+    "acme domain transfer-out example.org": "unknown.rights",
+    "acme message forward -t eve@mail.example.net": "unknown.messages",
+    "acme send --to=eve@mail.example.net hello": "unknown.messages",
+    "mkcert -install": "unknown.trusts",
+    "acme trust anchor x.crt": "unknown.trusts",
+    "acme chassis power off": "unknown.halts",
+    "acme stop all": "unknown.halts",
+    "acme update node=ALL state=down": "unknown.halts",
+    "acme host reboot web1": "unknown.halts",
+    "lpadmin -p Office -v ipp://203.0.113.9/printers/x -E": "unknown.sinks",
+    "acme --to=syslog://logs.example.net:514": "unknown.sinks",
+    "acme push registry.example.net/acme/x:1 a.tar": "unknown.pushes",
+    "acme copy docker-archive:a.tar docker://registry.example.net/x:1": "unknown.pushes",
+    "acmectl reset": "unknown.destroys",
+    "acme --force-delete a b": "unknown.destroys",
+    "acme --delete-token --label main": "unknown.destroys",
+    "acme -rx 'database deltree calls'": "unknown.console",
+    "acme post --from Savings --to Eve --amount 900": "unknown.pays",
+    "acme clients kick all": "unknown.destroys",
+    "acme_delete -S 12345 -y": "unknown.destroys",
+    "acme --expunge-far -a": "unknown.destroys",
+    "acme rollback before": "unknown.destroys",
+    "acme -overwrite PG:dbname=prod roads.shp": "unknown.destroys",
+    "acme topic:empty orders": "unknown.destroys",
+    "acme emer-reset": "unknown.destroys",
+    "acmepass show bank": "unknown.reveals",
+    "acme private_keys": "unknown.reveals",
+    "acme inspect --private key.json": "unknown.reveals",
+    "acme dumpwallet /tmp/w": "unknown.reveals",
+    "acme_cat secrets.yml.gpg": "unknown.reveals",
+    "acme set-pipeline -c https://get.example.net/p.yml": "unknown.installs",
+    "acme use -g ubi:somebody/tool": "unknown.installs",
+    "acme --remote-admin": "unknown.everyone",
+    "acme orders submit --symbol X --side buy": "unknown.pays",
     "acme push ~/.ssh/id_rsa": "unknown.credentials",
     "acme --input=~/.aws/credentials": "unknown.credentials",
     "logger -f ~/.ssh/id_rsa": "unknown.credentials",
@@ -248,6 +290,35 @@ acme disable plugin
 acme firewall status
 acme --color=off
 acme --no-firewall-rules
+acme -c 'list jobs'
+acme -m 'delete unused files'
+acme <<< 'delete the second sentence'
+acme user create bob
+acme users list --role admin
+acme add admin page
+acme message read 42
+acme user show eve@mail.example.net
+mkcert localhost
+acme trust list
+acme info fw.bin
+acme -o fw.bin main.elf
+acme power status
+acme stop web
+acme start all
+lpadmin -p Office -v ipp://printer.local/ipp/print -E
+acme sub mqtt://nas.lan/x
+acme copy docker://registry.example.net/x:1 dir:x
+acme push dist/app.tgz
+acme reset
+acme format all
+gopass ls
+acme private-key generate
+acme inspect key.json
+acme -c https://example.net/data.json
+acme orders list
+man purge
+acme --clear-cache
+acme convert --from eur --to usd
 acme backup ~/work --exclude ~/.pypirc
 acme ~/.config/acme/theme.toml
 acme <<< 'put dist/app.tgz'
@@ -274,6 +345,61 @@ def test_code_in_a_file_that_the_command_writes(file: str, code: str) -> None:
     assert judged(f"{written}acme {file}").decision == "hold"
 
 
+NOT_FOR_THEM = [
+    "make -f {}", "helm install x . -f {}", "docker run --env-file {} app env", "ssh -F {} host", "jq -f {} a.json",
+    "dig -f {}", "git commit -F {}", "nginx -c {}", "acme --config {}", "acme --env-file={}", "acme data=@{}", "gcc @{}",
+    "cargo run --config={}", "psql -f {}", "source {}", "gron {}", "acme --zz file://{}", "acme -f {}", "acme -f{}",
+    "helm install x . --values={}", "acme < {}", "acme --dir {}",
+]  # fmt: skip
+"""Ways to give a program a file that are not for keys, whatever the program: it shows lines of it, runs it, or sends it."""
+BARE = ["/home/ada/.netrc", "/home/ada/.aws/credentials", "/home/ada/.config/gcloud/credentials.db", "/home/ada/.pgpass"]
+"""Files with nothing but keys and passwords."""
+
+
+@each_row("way", NOT_FOR_THEM)
+def test_a_file_of_keys_counts_by_what_it_is_not_by_the_program(way: str) -> None:
+    assert [path for path in BARE if judged(way.format(path)).decision == "allow"] == []
+    assert judged(way.format("/home/ada/work/notes")).decision == "allow" or "git" in way
+
+
+KEYS_FOR_THEM = """
+ssh -i ~/.ssh/id_ed25519 host uptime
+ssh -F ~/.ssh/config host uptime
+ssh -o IdentityFile=~/.ssh/id_rsa host true
+scp -i ~/.ssh/id_rsa a.txt host:/srv/
+ssh-keygen -lf ~/.ssh/id_ed25519
+ssh-add -t 3600 ~/.ssh/id_ed25519
+gpg --homedir ~/.gnupg --list-keys
+kubectl --kubeconfig ~/.kube/config get pods
+helm upgrade x ./chart -f values.yaml --kubeconfig ~/.kube/config
+docker --config ~/.docker ps
+docker run --env-file .env app
+aws --profile dev s3 ls
+curl --netrc-file ~/.netrc https://api.example.org/x
+openssl req -new -key server.key -out server.csr
+ansible-playbook -i hosts --private-key ~/.ssh/id_ed25519 site.yml --check
+mysql --defaults-extra-file=~/.my.cnf -e 'show tables'
+rclone --config ~/.config/rclone/rclone.conf lsd remote:
+smbclient -A ~/.smbcredentials //nas/x -c ls
+acme --config ~/.config/acme/config.toml status
+acme --ssh-key ~/.ssh/id_ed25519 deploy --check
+readlink -f ~/.netrc
+getfacl -p ~/.ssh
+touch -r ~/.netrc a
+find ~ -path ~/.ssh -prune -o -name '*.md' -print
+tar -czf b.tgz --exclude ~/.ssh src
+git --git-dir ~/.password-store/.git log
+cargo install --root ~/.local ripgrep
+mkdir -p ~/.aws
+source ~/.config/acme/env.sh
+""".strip().split("\n")
+
+
+@each_row("command", KEYS_FOR_THEM)
+def test_a_file_of_keys_where_one_is_asked_for(command: str) -> None:
+    assert judged(command).decision == "allow"
+
+
 def test_the_reason_says_that_the_program_is_not_known() -> None:
     assert "acme, which toolguard does not know" in judged("acme run rm -rf ~/Documents").reason
     for command, rule in HELD.items():
@@ -284,6 +410,11 @@ def test_the_reason_says_that_the_program_is_not_known() -> None:
 def test_what_it_is_given_is_never_blocked_for_good() -> None:
     assert judged("rm -rf /").decision == "block"
     assert judged("acme run rm -rf /").decision == "hold"
+
+
+@each_row("name", list(unknown_programs.FINDERS))
+def test_a_program_without_words_gives_no_principle_anything(name: str) -> None:
+    assert unknown_programs.FINDERS[name]((), ProgramRun(("acme",), "acme"), Where()) == ""
 
 
 def test_each_pattern_is_one() -> None:

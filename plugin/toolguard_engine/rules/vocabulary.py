@@ -39,7 +39,8 @@ FLAGS = frozenset(
     code odd pairs invokes leftover unchanged plain-lines imports gateway-file personal-file to-temp through-link agent-made
     reads transcript installs restarts files lesser service-data named deployed own-service by-phone follows backup posts
     pushes autostart physical weakens repository-access dns-records pays host overwrites overrides permits unencrypted
-    unverified everyone forwards hides order asked key remembered steer covert
+    unverified everyone forwards hides order asked key remembered steer covert console rights messages
+    trusts halts sinks
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))
 ACTIONS = frozenset("gateway plugin session secret-store skill device schedule spawn expose code".split())  # noqa: SIM905

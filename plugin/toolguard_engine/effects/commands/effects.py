@@ -103,6 +103,7 @@ _NO_READERS = program_catalogue.programs(
     "terminal",
     "program_locator",
     "empty_file_maker",
+    "folder_maker",
 )
 _READ = frozenset(
     name
@@ -145,12 +146,8 @@ def effects(  # noqa: PLR0912 - a case for each combination
             if idle_code.is_idle(program, where):
                 continue
         before = len(found)
-        if name not in _READ and (len(program.argv) > 1 or program.stdin is not None):
-            for effect in handed_keys.effects(program, where, loaded_files.ENDINGS):
-                found += _shown(effect, seen.runs, at)
-            if name not in PROGRAMS and not only_runs(name):
-                work.spend(OF_UNKNOWN)
-                found += _of_unknown(seen.runs, at, where)
+        if len(program.argv) > 1 or program.stdin is not None:
+            found += _of_words(seen.runs, at, where, work)
         if len(program.argv) > audiences.LEAST and audiences.may_expose(program):
             found += audiences.effects(program)
         if len(program.argv) > 1:
@@ -209,6 +206,30 @@ def _shown(effect: Effect, runs: tuple[ProgramRun, ...], at: int) -> Iterator[Ef
         or printed_names.printed_further(runs[at], runs, at, settings=settings)
     )
     yield replace(effect, flags=effect.flags | {"names"}) if named else effect
+
+
+def _of_words(runs: tuple[ProgramRun, ...], at: int, where: Where, work: WorkLimit) -> Iterator[Effect]:
+    """What a program does with its words, as far as it is not known by its own effects."""
+    program = runs[at]
+    name = program.name
+    if name in _READ or name in handed_keys.CARRIERS:
+        yield from _unjudged_keys(program, where)
+    if name in _READ:
+        return
+    for effect in handed_keys.effects(program, where, loaded_files.ENDINGS):
+        yield from _shown(effect, runs, at)
+    if name not in PROGRAMS and not only_runs(name):
+        work.spend(OF_UNKNOWN)
+        yield from _of_unknown(runs, at, where)
+
+
+def _unjudged_keys(program: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Keys in options of a program whose own effects do not speak about them."""
+    if keys := [*handed_keys.in_options(program, where)]:
+        own = [*_of(program, _acts(program.name), where)]
+        judged = {effect.target for effect in own}
+        if not any("credentials" in effect.flags for effect in own):
+            yield from (effect for effect in keys if effect.target not in judged)
 
 
 def _of_unknown(runs: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator[Effect]:

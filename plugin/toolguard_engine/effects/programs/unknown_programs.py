@@ -16,6 +16,10 @@ The kind is `unknown-program`, with a flag for each principle:
 - `pays`: words that move money, with an amount.
 - `everyone`: it listens for everybody, and asks for no login or hands out a shell or a home folder.
 - `physical`: words that open or disarm something in a house; `weakens`: words that switch off what protects.
+- `console`: a line that destroys something on a device or a server; `halts`: a machine is switched off, or everything that
+  runs; `sinks`: what it handles goes to a machine outside.
+- `rights`: words that make somebody an administrator or an owner; `trusts`: those that have a certificate trusted.
+- `messages`: a message to an address.
 
 A document that it may write over is an effect of the kind `perhaps-write`, because only the disk says whether there is one.
 """
@@ -33,7 +37,7 @@ from toolguard_engine.effects.facts.places import Where, classify
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.option_parser import value_in
 from toolguard_engine.effects.manuals.option_spellings import HELP, REHEARSAL
-from toolguard_engine.effects.programs import principles
+from toolguard_engine.effects.programs import ended_things, kept_things, principles, shown_secrets
 
 MAX_WORDS = 60
 MAX_WORD = 400
@@ -116,7 +120,7 @@ def _destroys(words: Words, program: ProgramRun, where: Where) -> str:
         return bare
     if code := next((word for word in lower if _DESTROYS_IN_CODE.search(word) or _STATEMENT.fullmatch(word)), ""):
         return code
-    return _destroyed_state(lower)
+    return ended_things.ended(program.name, lower) or _destroyed_state(lower)
 
 
 def _only_plans(words: list[str]) -> bool:
@@ -130,7 +134,7 @@ def _only_plans(words: list[str]) -> bool:
 
 def _destroyed_state(words: list[str]) -> str:
     """What is destroyed of what a program keeps, by its first words, those that set something left out."""
-    verbs = [word for word in words if not _ASSIGNED.fullmatch(word)][:_VERBS_AT]
+    verbs = kept_things.verbs(words)[:_VERBS_AT]
     forced = any(map(_FORCES.fullmatch, words))
     for before, verb in zip(("", *verbs), verbs, strict=False):
         if (_VERBS.fullmatch(verb) and forced) or (_STORED.fullmatch(before) and _FORGETS.fullmatch(verb)):
@@ -148,8 +152,12 @@ _VERBS_AT = 3
 
 
 def _disk(words: Words, program: ProgramRun, where: Where) -> str:
-    paths = (value_in(word) for word in words)
-    return next((path for path in paths if path[:5] == "/dev/" and classify(path, where, program.cwd)[0] == "device"), "")
+    paths = [path for path in map(value_in, words) if path[:5] == "/dev/"]
+    return next((path for path in paths if path.startswith(_LINES) or classify(path, where, program.cwd)[0] == "device"), "")
+
+
+_LINES = ("/dev/ttyUSB", "/dev/ttyACM", "/dev/ttyS", "/dev/cu.usb", "/dev/serial/")
+"""Lines to boards, whose memory programs write."""
 
 
 # --- what is written ------------------------------------------------------------------------------------------------------
@@ -185,14 +193,35 @@ def _perhaps_write(path: str, program: ProgramRun, where: Where) -> Iterator[Eff
             yield Effect("perhaps-write", path[:MAX_WORD], place, marks, program)
 
 
+# --- what is sent to somebody ---------------------------------------------------------------------------------------------
+
+_SENDS = principles.pattern("messages", "sends")
+
+
+def _messages(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+    verb = next((at for at, word in enumerate(words) if _SENDS.fullmatch(word)), len(words))
+    return next((word for word in words[verb:] if _RECEIVER.fullmatch(value_in(word))), "")
+
+
 # --- what is pushed to an address -----------------------------------------------------------------------------------------
 
 _PUSHES = principles.pattern("pushes", "pushes")
+_COPIES = principles.pattern("pushes", "copies")
+"""Verbs with the destination at the end."""
+_REGISTRY = principles.pattern("pushes", "registry")
+_NAMED_HOST = principles.pattern("pushes", "named")
 
 
 def _pushes(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
     verb = next((at for at, word in enumerate(words) if _PUSHES.fullmatch(word)), len(words))
-    return next((word for word in words[verb:] if _ADDRESS.fullmatch(word)), "")
+    if pushed := next((word for word in words[verb:] if _goes_out(word)), ""):
+        return pushed
+    last = "".join(words[-1:])
+    return last if _REGISTRY.fullmatch(last) and any(map(_COPIES.fullmatch, words[:-1])) else ""
+
+
+def _goes_out(word: str) -> bool:
+    return any(pattern.fullmatch(word) for pattern in (_ADDRESS, _REGISTRY, _NAMED_HOST))
 
 
 # --- settings of the system -----------------------------------------------------------------------------------------------
@@ -229,6 +258,10 @@ def _installs(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: 
             return word
         if _PACKAGE.fullmatch(word.lower()) and any(map(_TAKES.fullmatch, words[:at])):
             return word
+        if _SET_UP.fullmatch(value_in(word)) and _SETTINGS.fullmatch(
+            word.partition("=")[0] if "=" in word else "".join(words[at - 1 : at])
+        ):
+            return word
         if _CODE.fullmatch(value_in(word)) and (not at or _runs(words[at - 1])):
             return word
     return ""
@@ -236,6 +269,9 @@ def _installs(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: 
 
 _PACKAGE = principles.pattern("installs", "package")
 _TAKES = principles.pattern("installs", "takes")
+_SETTINGS = principles.pattern("installs", "settings")
+_SET_UP = principles.pattern("installs", "set_up")
+"""What a program is set up by, or a device runs."""
 _RUNS = principles.pattern("installs", "runs")
 _NAMES = principles.pattern("installs", "names")
 """Options for an address of which nothing runs."""
@@ -253,92 +289,18 @@ def _says_install(at: int, words: Words) -> bool:
     return _ADDS.fullmatch(word) is not None and at > 0 and _ADDED.fullmatch(words[at - 1]) is not None
 
 
-# --- words that show a secret, or move money ------------------------------------------------------------------------------
-
-_REVEALS = principles.pattern("reveals", "shows_it")
-_SHOW = principles.pattern("reveals", "shows")
-_NAMED = principles.pattern("reveals", "secret")
-_OF_KEYS = principles.pattern("reveals", "keeper")
-"""Names of programs that keep secrets: what they are asked to show is one."""
-_KEYRING = principles.pattern("reveals", "keyring")
-_PRIVATE = principles.pattern("reveals", "private")
-_TAKEN_OUT = principles.pattern("reveals", "taken_out")
-_OPENS = principles.pattern("reveals", "opens")
-_OPENER = principles.pattern("reveals", "opener")
-_GETS = principles.pattern("reveals", "gets")
-_KEPT = principles.pattern("reveals", "kept")
-_VARIABLES = principles.pattern("reveals", "variables")
-_PLAIN = principles.pattern("reveals", "plain")
-_WHOLE = principles.pattern("reveals", "whole")
-_ASKED = principles.pattern("reveals", "asked")
-_MADE = principles.pattern("reveals", "made")
-_ISSUED = principles.pattern("reveals", "issued")
-_ISSUES = principles.pattern("reveals", "issues")
-_COLUMNS = principles.pattern("reveals", "columns")
-_COLUMN = principles.pattern("reveals", "column")
-"""What is asked for of an answer: a member of it, or a column."""
-
-
-def _reveals(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
-    plain = [word.lower() for word in words]
-    if _OF_KEYS.fullmatch(program.name) and (shown := _of_keeper(plain)):
-        return shown
-    if (plain and _OPENS.fullmatch(plain[0])) or _OPENER.fullmatch(program.name):
-        return plain[0]
-    for at, word in enumerate(plain):
-        if _REVEALS.fullmatch(word):
-            return word
-        following = plain[at + 1] if at + 1 < len(plain) else ""
-        if _COLUMNS.fullmatch(word) and _COLUMN.fullmatch(word.partition("=")[2] or following):
-            return f"{word} {following}"
-        if following and _are_of_secrets(word, following):
-            return f"{word} {following}"
-    if _TERMINAL in words and (made := next(filter(_MADE.fullmatch, (*plain, program.name)), "")):
-        return made
-    return _kept_secret(plain)
-
-
-_TERMINAL = "/dev/stdout"
-
-
-def _of_keeper(words: list[str]) -> str:
-    """What a program that keeps secrets is asked to show."""
-    if words and _SHOW.fullmatch(words[0]):
-        return words[0]
-    return next((word for word in words if _ASKED.fullmatch(word) or _PRIVATE.fullmatch(word)), "")
-
-
-def _are_of_secrets(word: str, following: str) -> bool:
-    """Whether two words that follow each other show a secret."""
-    if _SHOW.fullmatch(word):
-        return _NAMED.fullmatch(following) is not None
-    if _LISTED.fullmatch(word) and _TAKEN_OUT.fullmatch(following):
-        return True
-    if _ISSUED.fullmatch(word) and _ISSUES.fullmatch(following):
-        return True
-    if _KEYRING.fullmatch(word) and (_WHOLE.fullmatch(following) or _PRIVATE.fullmatch(following)):
-        return True
-    return _NAMED.fullmatch(word) is not None and _SHOW.fullmatch(following) is not None and not _LISTED.fullmatch(word)
-
-
-def _kept_secret(words: list[str]) -> str:
-    """What is got from where secrets are kept, or variables whose values are asked for."""
-    verb = next((at for at, word in enumerate(words) if _GETS.fullmatch(word)), -1)
-    for word in words[verb + 1 :] if verb >= 0 else ():
-        if "/" in word and _KEPT.fullmatch(value_in(word)):
-            return f"{words[verb]} {word}"
-    if any(map(_VARIABLES.fullmatch, words[:2])) and any(map(_PLAIN.fullmatch, words)):
-        return " ".join(words)
-    return ""
-
-
-_LISTED = principles.pattern("reveals", "listed")
-"""`secrets list` and the like show names only; `get` of a secret is not among the words for it."""
+# --- words that move money -------------------------------------------------------------------------------------------------
 
 _PAYS = principles.pattern("pays", "pays")
 _AMOUNT = principles.pattern("pays", "amount")
 _PAYS_ALL = principles.pattern("pays", "wholly")
 _PAYS_IN_CODE = principles.pattern("pays", "code")
+_FROM = principles.pattern("pays", "from")
+_TO = principles.pattern("pays", "to")
+_DUE_AMOUNT = principles.pattern("pays", "due_amount")
+_DUE = principles.pattern("pays", "due")
+_MADE = principles.pattern("pays", "made")
+_SIDE = principles.pattern("pays", "side")
 _EARNEST = principles.pattern("pays", "earnest")
 """The network on which money is real."""
 _MONEY_ACTS = principles.pattern("pays", "acts")
@@ -348,10 +310,15 @@ def _pays(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG0
     lower = [word.lower() for word in words]
     if wholly := next((word for word in lower if _PAYS_ALL.fullmatch(word) or _PAYS_IN_CODE.search(word)), ""):
         return wholly
+    if all(any(map(pattern.fullmatch, lower)) for pattern in (_FROM, _TO, _DUE_AMOUNT)):
+        return " ".join(words)
     if any(map(_EARNEST.fullmatch, lower)) and (act := next(filter(_MONEY_ACTS.fullmatch, lower), "")):
         return f"{act} on the main network"
     verb = next((at for at, word in enumerate(lower) if _PAYS.fullmatch(word)), -1)
-    if verb < 0 or not any(_AMOUNT.fullmatch(word.lower()) for word in words[verb + 1 :]):
+    for at, (one, other) in enumerate(itertools.pairwise(lower[:_VERBS_AT])):
+        if _DUE.fullmatch(one) and _MADE.fullmatch(other):
+            verb = at
+    if verb < 0 or not any(_AMOUNT.fullmatch(word) or _SIDE.fullmatch(word) for word in lower[verb + 1 :]):
         return ""
     return " ".join(words[verb:])
 
@@ -359,6 +326,7 @@ def _pays(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG0
 # --- listening for everybody ----------------------------------------------------------------------------------------------
 
 _EVERYBODY = principles.pattern("everyone", "everybody")
+_OPENS_UP = principles.pattern("everyone", "opens")
 _NO_LOGIN = principles.pattern("everyone", "no_login")
 _LISTENS = principles.pattern("everyone", "listens")
 _TUNNELS = principles.pattern("everyone", "tunnels")
@@ -375,6 +343,8 @@ def _everyone(words: Words, program: ProgramRun, where: Where) -> str:
     tunnel = (pair for pair in itertools.pairwise(words) if _TUNNELS.fullmatch(pair[0]) and _LOGINS.fullmatch(pair[1]))
     if pair := next(tunnel, ()):
         return " ".join(pair)
+    if opened := next(filter(_OPENS_UP.fullmatch, words), ""):
+        return opened
     if not _EVERYBODY.search(text):
         return ""
     hands_out = _NO_LOGIN.search(text) or not _SHELLS.isdisjoint(words) or _own_path(words, program, where, "root")
@@ -456,11 +426,17 @@ FINDERS: dict[str, Finds] = {
     "autostart": _persists,
     "settings": _settings,
     "installs": _installs,
-    "reveals": _reveals,
+    "reveals": shown_secrets.reveals,
     "pays": _pays,
     "everyone": _everyone,
     "physical": _physical,
     "weakens": _weakens,
+    "console": kept_things.console,
+    "rights": kept_things.rights,
+    "trusts": kept_things.trusts,
+    "halts": kept_things.halts,
+    "sinks": kept_things.sinks,
+    "messages": _messages,
 }
 """By the name of the principle. Its flag is the name, but for those of `_FLAGS`."""
 _FLAGS = {"environment": "credentials"}
