@@ -325,6 +325,8 @@ class Walk(ValueWalk):
             redirects, fed = self._redirects(command, state)
             stdin = fed or stdin
         found, given, unset = self.expanded(words, state)
+        if found and " " in found[0]:
+            found[0] = fields.first_element(words[0], state) or found[0]
         if not found or not found[0]:
             _assign(assigns, state, alone=alone)
             if redirects or assigns:

@@ -122,6 +122,15 @@ def texts_of(word: Word, state: ShellState, capture: Captured, few: int = FEW) -
     return tuple(pieces), feed
 
 
+def first_element(word: Word, state: ShellState) -> str:
+    """The first element of an array if the word is just its name in quotes. So bash reads it, zsh reads all elements."""
+    part = word[0] if len(word) == 1 else ""
+    if not isinstance(part, Variable) or not part.quoted or part.every or part.operator:
+        return ""
+    first = state.variables.get(f"{part.name}[0]", "")
+    return first if isinstance(first, str) else ""
+
+
 def undecided(words: Iterable[Word], state: ShellState) -> str:
     """The name of a variable in these words that may hold several values, or an empty string."""
     for word in words:
@@ -249,9 +258,6 @@ def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str
         if value is None:
             name = part.name if part.name[:1] != "!" else _named(part.name[1:], state)
             return UNKNOWN, _secret(name) if _SECRET_NAME.search(name) else None
-        if part.quoted and not part.every and " " in value:  # the name of an array is that of its first element
-            first = state.variables.get(f"{part.name}[0]")
-            value = first if isinstance(first, str) else value
         return value, state.feeds.get(part.name)
     if operator[-1:] in "-=+?" and operator != "##":
         other, feed = text_of(part.operand, state, capture)
