@@ -10,7 +10,7 @@ from cli_stage import SCRIPT
 from held_stage import Terminal, hold, status_of, terminal
 
 from toolguard_cli.approvals import call_picker, watch_screen
-from toolguard_cli.approvals.call_picker import Choice, Command
+from toolguard_cli.approvals.chosen_call import Choice, Command
 from toolguard_cli.approvals.watch_screen import ScreenView
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import HeldCall

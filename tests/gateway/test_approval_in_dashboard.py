@@ -110,7 +110,11 @@ def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visito
     assert ran.read_text().split() == ["ran"]
     reported = "\n".join(stage.server.requests[0].texts("user"))
     assert f"[TOOLGUARD] The user approved the call that waited under {nonce}" in reported
-    events = [(each["event"], each.get("where", "")) for each in audit(stage.home) if each.get("nonce") == nonce]
+    events = [
+        (each["event"], each.get("where", ""))
+        for each in audit(stage.home)
+        if each.get("nonce") == nonce and each["event"] != "kept"
+    ]
     assert events == [("hold", ""), ("approve", "dashboard"), ("consume", "dashboard")]
     expect(card).to_contain_text("it has run")
 
@@ -119,7 +123,8 @@ def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visito
     expect(tokens).to_have_attribute("data-value", str(used))
     visitor.show("guard")
     feed = page.locator("[data-decision]").filter(has_text=str(nonce))
-    expect(feed).to_have_count(3)
+    expect(feed).to_have_count(4)
+    expect(feed.filter(has_text=f"can be undone: toolguard undo {nonce}")).to_have_count(1)
     visitor.show("timeline")
     calls = page.locator("[data-event^=c]")
     expect(calls.first).to_contain_text(scripted_model.MODEL)
@@ -150,5 +155,9 @@ def test_a_held_call_is_answered_by_its_link_and_runs_once(shared: Shared, port:
     wait_until(lambda: not folder.exists())
     wait_until(lambda: len(stage.server.requests) == 2)
     assert ran.read_text().split() == ["ran"]
-    events = [(each["event"], each.get("where", "")) for each in audit(stage.home) if each.get("nonce") == nonce]
+    events = [
+        (each["event"], each.get("where", ""))
+        for each in audit(stage.home)
+        if each.get("nonce") == nonce and each["event"] != "kept"
+    ]
     assert events == [("hold", ""), ("approve", "link"), ("consume", "link")]

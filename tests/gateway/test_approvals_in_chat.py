@@ -44,8 +44,8 @@ def book(stage: Stage) -> dict[str, HeldCall]:
 
 
 def events(stage: Stage, nonce: str) -> list[dict[str, Any]]:
-    """What the audit log says of a nonce."""
-    return [line for line in audit(stage.home) if line.get("nonce") == nonce]
+    """What the audit log says of how a nonce was decided."""
+    return [line for line in audit(stage.home) if line.get("nonce") == nonce and line["event"] != "kept"]
 
 
 def waiting(stage: Stage, place: str) -> HeldCall:

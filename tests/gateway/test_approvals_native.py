@@ -79,7 +79,8 @@ def book(stage: Stage, session: str) -> list[HeldCall]:
 
 
 def events(stage: Stage, session: str) -> list[tuple[str, str]]:
-    return [(line["event"], line.get("where", "")) for line in audit(stage.home) if line.get("session") == session]
+    lines = [line for line in audit(stage.home) if line.get("session") == session and line["event"] != "kept"]
+    return [(line["event"], line.get("where", "")) for line in lines]
 
 
 def content(stage: Stage, name: str) -> str | None:

@@ -44,7 +44,7 @@ def command_line(stage: Stage, *words: str) -> str:
 
 def events(stage: Stage, nonce: str) -> list[str]:
     """The audit log's. It is written behind the decision."""
-    return [line["event"] for line in audit(stage.home) if line.get("nonce") == nonce]
+    return [line["event"] for line in audit(stage.home) if line.get("nonce") == nonce and line["event"] != "kept"]
 
 
 def folders(stage: Stage, *names: str) -> list[Path]:

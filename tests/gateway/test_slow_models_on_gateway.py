@@ -56,7 +56,7 @@ def now(stage: Stage, nonce: str) -> HeldCall:
 
 def events(stage: Stage, nonce: str) -> list[str]:
     """The audit log's. It is written behind the decision."""
-    return [line["event"] for line in audit(stage.home) if line.get("nonce") == nonce]
+    return [line["event"] for line in audit(stage.home) if line.get("nonce") == nonce and line["event"] != "kept"]
 
 
 def slow(seconds: float, name: str, over: threading.Event | None = None) -> scripted_model.Script:

@@ -5,19 +5,17 @@ It approves nothing: what is chosen is shown and asked about afterwards.
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from toolguard_cli.approvals import watch_screen
+from toolguard_cli.approvals.chosen_call import Choice, Command
 from toolguard_cli.approvals.watch_screen import ScreenRow, ScreenView, Shows
 from toolguard_cli.terminal import single_keys
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall
 
-Command = Literal["approve", "deny"]
 REDRAW_SECONDS = 0.5
 MOVES = frozenset({"up", "k", "down", "j"})
 NONE = frozenset({"esc", "q"})
@@ -34,19 +32,6 @@ HELP: dict[Command, tuple[str, str]] = {
     ),
     "deny": ("j/k or arrows: select   d, Enter: deny   Esc: none", "j/k: select  d: deny  Esc: none"),
 }
-
-
-class Choice(NamedTuple):
-    """What is to be done with which call; no nonce: nothing."""
-
-    command: Command
-    nonce: str
-
-
-def is_possible(*, as_json: bool) -> bool:
-    """Whether there is a terminal that can show a list and tell which key was pressed."""
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    return is_terminal and not as_json and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
 def press(view: ScreenView, key: str, calls: Sequence[HeldCall], command: Command) -> tuple[ScreenView, Choice | None]:

@@ -7,11 +7,10 @@ import sys
 import time
 from functools import cache
 
-from toolguard_cli.approvals import call_picker
-from toolguard_cli.approvals.call_picker import Choice, Command
+from toolguard_cli.approvals.chosen_call import Choice, Command
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import confirm, tables
+from toolguard_cli.terminal import confirm, single_keys, tables
 from toolguard_cli.terminal.result import MARK
 from toolguard_engine.approvals import held_text, replies
 from toolguard_engine.approvals.ledger import HeldCall
@@ -42,7 +41,7 @@ def choose(places: Places, entries: list[HeldCall], command: Command, *, as_json
     if len(waiting) == 1:
         return Choice(command, waiting[0].nonce)
     choice = (
-        _picked(waiting, command) if call_picker.is_possible(as_json=as_json) else _typed(waiting, command, as_json=as_json)
+        _picked(waiting, command) if single_keys.can_be_read() and not as_json else _typed(waiting, command, as_json=as_json)
     )
     if not choice.nonce:
         raise UserError("no call was chosen", f"nothing was changed; toolguard {command} NONCE names one")
@@ -50,6 +49,8 @@ def choose(places: Places, entries: list[HeldCall], command: Command, *, as_json
 
 
 def _picked(waiting: list[HeldCall], command: Command) -> Choice:
+    from toolguard_cli.approvals import call_picker  # noqa: PLC0415 - reads commands, and is slow to import
+
     now = time.time()
     known = cache(lambda nonce: call_preview.views([entry for entry in waiting if entry.nonce == nonce], now)[0])
     return call_picker.pick(waiting, lambda entry: known(entry.nonce), command)

@@ -17,10 +17,23 @@ ESCAPE_SECONDS = 0.05
 ESCAPE = b"\x1b"
 
 
+def can_be_read() -> bool:
+    """Whether there is a terminal that shows a screen and tells which key was pressed."""
+    if os.environ.get("TERM", "dumb") in ("", "dumb") or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    import termios  # noqa: PLC0415 - takes time, and is needed on a terminal only
+
+    try:
+        termios.tcgetattr(sys.stdin.fileno())
+    except (OSError, ValueError, termios.error):
+        return False
+    return True
+
+
 @contextmanager
 def reading() -> Iterator[Callable[[], str]]:
     """Gives what returns the keys pressed within the next moment; restores the terminal, also on SIGTERM."""
-    import termios  # noqa: PLC0415 - not on every system
+    import termios  # noqa: PLC0415 - as above
     import tty  # noqa: PLC0415 - as above
 
     terminal = sys.stdin.fileno()
