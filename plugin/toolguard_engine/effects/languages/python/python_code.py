@@ -18,6 +18,7 @@ from toolguard_engine.effects.languages import kept_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading, Deed
 from toolguard_engine.effects.languages.code_values import NOTHING, PART, Value
 from toolguard_engine.effects.languages.folded_values import FAULTS
+from toolguard_engine.effects.languages.python import new_fstrings
 from toolguard_engine.effects.languages.python.python_calling import Exhausted
 from toolguard_engine.effects.languages.python.python_methods import PythonLibraries
 from toolguard_engine.effects.languages.python.python_reader import PythonReader
@@ -131,6 +132,17 @@ def _without_magic(code: str, commands: list[Deed]) -> str:
 def _parsed(code: str) -> ast.Module | None:
     if len(code) > MAX_CODE or _nested(code):
         return None
+    tree = _tree(code)
+    if tree is None and _NEW_FSTRING.search(code) and len(code) <= new_fstrings.MAX_CODE:
+        return _tree(new_fstrings.as_sums(code))
+    return tree
+
+
+_NEW_FSTRING = lazy_re.compile(r"(?i)\b(?:f|rf|fr)[\"']")
+"""Perhaps the start of a text that only a later Python reads."""
+
+
+def _tree(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
