@@ -14,8 +14,9 @@ from effort import examples, some
 from tables import each_row
 from test_failed_readings import raising
 from test_run_files import HARM, HOME, PACKAGE, PYTHON, SHELL, SLIPS, WORK, guard
-from toolguard_engine.effects.calls import kept_readings
+from toolguard_engine.effects.calls import kept_readings, made_folders
 from toolguard_engine.effects.calls.kept_readings import KEPT
+from toolguard_engine.effects.facts.command import Reading
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.file_record import FileRecord
@@ -191,3 +192,23 @@ def test_what_is_kept_of_a_move_has_no_copy_of_the_memory() -> None:
         weighed(one, f"mv a b{number}")
     assert KEPT.size > 0
     assert trees() == before
+
+
+def test_what_is_no_longer_kept_is_given_back_at_once() -> None:
+    """Not by the garbage collector, which comes rarely to an engine."""
+    one, _ = guard({})
+    KEPT.clear()
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(each, Reading) for each in gc.get_objects())
+        for number in range(20):
+            reading = one.read(Call("exec", {"command": f"mkdir -p a{number} && cp b a{number}/c"}, cwd=WORK))
+            one.judge_reading(reading)
+            assert made_folders.folders(reading)
+        assert sum(isinstance(each, Reading) for each in gc.get_objects()) >= before + 20
+        del reading
+        KEPT.clear()
+        assert sum(isinstance(each, Reading) for each in gc.get_objects()) <= before + 1
+    finally:
+        gc.enable()

@@ -40,7 +40,10 @@ def folders(reading: CallReading) -> list[str]:
     commands, work = reading.command_readings, reading.work
     if not commands:
         return _folders(reading)
-    asked = commands, reading.command_where, reading.command_effects, reading.tool_effects
+    others = commands[
+        1:
+    ]  # not the one that this is kept with: in a circle, neither would go before the garbage collector comes
+    asked = others, reading.command_where, reading.command_effects, reading.tool_effects
     known: tuple[object, list[str], float] | None = commands[0].__dict__.get(_KEPT)
     if known is not None and known[0] == asked:
         work.spend_at_once(known[2])
