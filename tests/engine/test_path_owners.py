@@ -182,6 +182,10 @@ def test_a_file_that_the_agent_made_is_marked() -> None:
         ("sudo rm /opt/app/compose.yml.bak", True),
         ("rm -rf ~/src", False),  # more than the clone
         ("rm -rf ~/src/tool-2", False),
+        ("rm -rf ~/src/tool/*", True),
+        ("rm -rf ~/src/tool/*/", False),  # through a link in it
+        ("rm -rf ~/src/tool/*/docs", False),
+        ("rm -rf ~/src/tool/a*/*", False),
         ("rm -rf ~/src/tool/$X", False),  # it may lead out of the folder
         ("rm -rf ~/src/old", False),  # made in another session
         ("rm -rf ~/src/theirs", False),  # there was something before

@@ -223,6 +223,8 @@ class Owners:
     def _marked(self, effect: Effect, path: str) -> Effect:
         if effect.kind == "delete" and any(map(file_readers.follows_all_links, self._runs)):
             return effect
+        if _enters_any(effect, path):
+            return effect
         record = self._made.recall(path)
         was_made = record is not None and record.created and not record.was
         if was_made and record is not None:
@@ -298,6 +300,12 @@ def goes_on(effect: Effect) -> bool:
         or "mirror" in effect.flags
         or (program is not None and file_readers.follows_given_links(program))
     )
+
+
+def _enters_any(effect: Effect, path: str) -> bool:
+    """Whether folders that only a wildcard names are entered, any of which may be a link that leads out: `x/*/`."""
+    rest = _known_part(path)[1].strip("/")
+    return bool(rest) and ("/" in rest or effect.target.endswith("/"))
 
 
 def _known_part(path: str) -> tuple[str, str]:
