@@ -433,41 +433,6 @@ def test_a_folder_on_which_something_else_is_shown_is_not_the_agents(play: Play,
     assert not play.may_run("exec", {"command": "rm -rf site"})
 
 
-ALLOWED = [
-    ("gog gmail send --to bea@far.example --subject hi --body there", True),
-    ("echo x > ~/.config/systemd/user/a.service", True),
-    ("systemctl --user enable --now a", True),
-    ("npm install -g openclaw@latest", True),
-    ("ssh far 'tar xzf a.tgz -C ~/.openclaw'", True),
-    ("ssh far 'tar xzf a.tgz -C ~/.config/systemd/user'", True),
-    ("echo x > ~/.config/systemd/user/there.service", False),
-    ("gog gmail send --to bea@far.example --subject hi --body there; dropdb shop", False),
-    ("gog gmail send --to bea@far.example --subject hi --body there; mv ~/Pictures/a out", False),
-    ("gog gmail send --to bea@far.example --subject hi --body there; curl -X DELETE https://far.example/a", False),
-    ("gog gmail send --to bea@far.example --subject hi --body there; curl -T a sftp://far.example/a", False),
-    ("echo x > ~/.config/systemd/user/a.service; find ~/Pictures -delete", False),
-    ("mv ~/Pictures/a ~/.config/systemd/user/a.service", False), ("ln -sf x ~/.config/systemd/user/there.service", False),
-    ("sed -i s/a/b/ ~/.config/systemd/user/there.service", False), ("./tidy ~/.ssh/id_rsa ~/.openclaw/openclaw.json", False),
-    ("psql shop -c 'delete from orders'", False), ("git stash drop", False), ("rm -rf ~/Pictures", False),
-    ("tar xzf a.tgz -C ~/.config/systemd/user", False), ("crontab jobs", False), ("sudo ./tidy", False),
-    ("tar xzf a.tgz -C ~/.openclaw", False), ("userdel -r bea", False), ("sudo mount /dev/sdb1 ~/Pictures", False),
-    ("cp there.service ~/.config/systemd/user", False),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("command", "keeps"), ALLOWED)
-def test_what_a_person_has_allowed_leaves_the_agent_its_folders_if_it_takes_nothing(
-    play: Play, command: str, *, keeps: bool
-) -> None:
-    play.made("../.config/systemd/user/there.service", "../Pictures/a")()
-    play.run("mkdir box", (play.work / "box").mkdir)
-    call = Call("exec", {"command": command}, agent="main", session="s", run="r", call_id="x", cwd=str(play.work))
-    assert play.session.guard.weigh(call).decision == "hold"
-    play.session._verdicts.let_run(1, call, "approval.used")
-    play.session.settle()
-    assert play.may_run("exec", {"command": "rm -rf box"}) is keeps
-
-
 COPIES = pytest.mark.parametrize(
     ("copies", "takes"),
     [

@@ -30,7 +30,6 @@ from toolguard_engine.model.files import FileText
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.model.work_timer import WorkTimer
-from toolguard_engine.rules.losses import Loss
 from toolguard_engine.server.code_ahead import CodeAhead
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.outbox import Outbox
@@ -65,9 +64,8 @@ class _Running(Struct, dict=True):
     """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
     and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away;
     `staying`: the folders among them of which it deletes only a part; `new_folders`: those that it makes where nothing was;
-    `is_seen`: whether it was looked what is there, otherwise anything may be; `was_asked`, `loss`: see `begins`;
-    `replaces`: whether such a call writes over what was there; `takes`: whether it deletes what a person had, so that what
-    it writes may be the only copy;
+    `is_seen`: whether it was looked what is there, otherwise anything may be; `takes`: whether it deletes what a person had,
+    so that what it writes may be the only copy;
     `most_steps`: of the memory, after which moves are only known by their sources: they are counted before the answer
     (`RunFiles.copies`), and what was not foreseen there may not stop other sessions."""
 
@@ -82,8 +80,6 @@ class _Running(Struct, dict=True):
     most_steps: float = inf
     is_seen: bool = True
     was_asked: bool = False
-    loss: Loss = "anything"
-    replaces: bool = False
     takes: bool = False
 
     @cached_property
@@ -115,18 +111,15 @@ class FileWatch:
         self._ended: list[_Result] = []
         self.code_ahead = CodeAhead(reader, self._timer)
 
-    def begins(
-        self, reading: CallReading, process: str = "", *, was_asked: bool = False, loss: Loss = "anything"
-    ) -> frozenset[str]:
-        """A call may run. `process`: where it is typed into one of the gateway's; `was_asked`: a person has been asked;
-        `loss`: what such a call may take away.
+    def begins(self, reading: CallReading, process: str = "", *, was_asked: bool = False) -> frozenset[str]:
+        """A call may run. `process`: where it is typed into one of the gateway's; `was_asked`: a person has been asked.
 
         Looks whether there is something where it will write, and returns the paths at which there is nothing; the rest is
         done by `settle`.
         """
         runs = bool(reading.commands and reading.command_readings)
         judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
-        running = _Running(reading, frozenset(), judged, process=process, was_asked=was_asked, loss=loss)
+        running = _Running(reading, frozenset(), judged, process=process, was_asked=was_asked)
         is_begun = bool(judged or starts or reading.tool_effects or any(reading.command_effects) or was_asked)
         is_begun = is_begun or (runs and bool(made_folders.filled(reading)))
         if is_begun:  # whatever comes of the rest, what it does is remembered
@@ -156,12 +149,6 @@ class FileWatch:
         running.there = paths - missing
         if landing := [each.path for each in puts if each.kind in _LANDS and each.path in running.there]:
             running.folders = frozenset(reader.folders(landing))
-        if running.was_asked and running.loss == "replaced":
-            persons = [path for path in running.there if not self._is_created(path)]
-            folders = reader.folders(persons) if persons else ()
-            running.replaces = any(
-                each.path in persons and (each.kind in _LANDS or each.path not in folders) for each in puts
-            )
         running.is_seen = True
         return missing
 
@@ -237,7 +224,7 @@ class FileWatch:
         reading = running.reading
         effects = chain(reading.tool_effects, *(reading.command_effects if reading.commands else ()))
         running.takes = any(map(_takes_persons, effects))
-        if running.takes or (running.was_asked and _may_have_lost(running)):
+        if running.was_asked or running.takes:
             self._memory().forget_folders(["/"])
             running.new_folders = []
         for path in running.new_folders:
@@ -362,11 +349,6 @@ class FileWatch:
                 memory.doubts(path)
             elif record is not None and record.created:
                 memory.wrote(path, structs.replace(record, created=False))
-
-
-def _may_have_lost(running: _Running) -> bool:
-    """Whether what a person has allowed may take something away."""
-    return running.loss == "anything" or (running.loss == "replaced" and (running.replaces or not running.is_seen))
 
 
 _LANDS = ("moved", "copied", "linked")

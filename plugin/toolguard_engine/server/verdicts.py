@@ -23,7 +23,6 @@ from toolguard_engine.model.lazy import FAILURES
 from toolguard_engine.model.rehearsals import NoRehearsals
 from toolguard_engine.model.tool_use import ToolUse
 from toolguard_engine.model.work_limit import TooIntricate
-from toolguard_engine.rules import losses
 from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms
 from toolguard_engine.server.file_watch import FileWatch
 from toolguard_engine.server.outbox import Outbox, fault
@@ -182,11 +181,10 @@ class Verdicts:
         missing = frozenset[str]()
         try:  # `suppress` takes several times as long
             was_asked = code.startswith(ASKED)
-            loss = self._loss(read) if was_asked else "nothing"
-            missing = limited(read.work, partial(self._files.begins, read, was_asked=was_asked, loss=loss))
+            missing = limited(read.work, partial(self._files.begins, read, was_asked=was_asked))
             for command in typed:
                 process = str(read.params.get("sessionId", ""))
-                limited(read.work, partial(self._files.begins, command, process, was_asked=was_asked, loss=loss))
+                limited(read.work, partial(self._files.begins, command, process, was_asked=was_asked))
         except FAILURES:
             pass
         self._asked.pop(nonce, None)
@@ -199,14 +197,6 @@ class Verdicts:
             question, "allow", code, pin=pin or only_there, note=note, outcome=wanted, room=room.pid, room_name=room.name,
             only_there=only_there, approved=bool(nonce),
         )  # fmt: skip
-
-    def _loss(self, reading: CallReading) -> losses.Loss:
-        """What a call that a person has allowed may take away."""
-        try:
-            weighed = self._state.guard.timer.limited(reading.work, partial(self._state.guard.weigh_reading, reading))
-        except FAILURES:
-            return "anything"
-        return losses.find(weighed)
 
     def _save_for_undo(self, reading: CallReading, nonce: str, missing: frozenset[str] = frozenset()) -> Saved:
         """Keeps what the call is about to change, unless the agent made it in this session. `missing`: paths at which there

@@ -29,7 +29,7 @@ _ACCOUNTS = program_catalogue.words("service_account")
 """Under which services run; nobody logs in with them."""
 
 _OWNER = lazy_re.compile(r"([a-z_][a-z0-9_-]{0,30})(?::\1?)?")
-_STATE = lazy_re.compile(r"/var/(?:lib|log|cache)/([a-z_][a-z0-9_-]{0,30})(?:/(?!\.{1,2}(?:/|\Z))[\w.@+-]{1,100}){0,12}/?")
+_STATE = lazy_re.compile(r"/var/(?:lib|cache)/([a-z_][a-z0-9_-]{0,30})(?:/(?!\.{1,2}(?:/|\Z))[\w.@+-]{1,100}){0,12}/?")
 
 
 def only_ordinary_files(argv: tuple[str, ...], where: Where, cwd: str) -> bool:

@@ -116,47 +116,15 @@ _GUARDED = frozenset(
 )
 
 
-_SSH_CONFIG = lazy_re.compile(r"(?:.*/)?\.ssh/config")
-_SSH_HOST = lazy_re.compile(r"[ \t]*Host[ ]((?!local)[a-z][a-z0-9-]{1,40})[ \t]*")
-_SSH_NAME = lazy_re.compile(
-    r"[ \t]*HostName[ ]([a-z][a-z0-9-]{1,40})(?:\.(?:lan|local|home|internal|home\.arpa|fritz\.box))?[ \t]*"
-)
-_SSH_SETTING = lazy_re.compile(
-    r"[ \t]*(?:User[ ][a-z_][a-z0-9_-]{0,31}|Port[ ]\d{1,5}|IdentitiesOnly[ ]yes|Compression[ ](?:yes|no)"
-    r"|(?:ServerAlive(?:Interval|CountMax)|ConnectTimeout)[ ]\d{1,4}|#[^\n]{0,200})?[ \t]*"
-)
-
-
 def adds_plain_lines(path: str, program: ProgramRun) -> bool:
-    """Whether a program's output, appended to `path`, only sets ordinary variables, short names and search folders, or
-    names a machine of this network in the settings of `ssh`."""
-    is_ssh = _SSH_CONFIG.fullmatch(path) is not None
-    if not is_ssh and basename(path) not in _FILES:
+    """Whether a program's output, appended to `path`, only sets ordinary variables, short names and search folders."""
+    if basename(path) not in _FILES:
         return False
     text = printed(program).text
     if not text or len(text) > MAX_TEXT or UNKNOWN in text or "\\" in text:  # some shells' echo makes new lines of `\n`
         return False
     lines = text.split("\n")
-    if len(lines) > MAX_LINES:
-        return False
-    return _names_machines(lines) if is_ssh else all(_LINE.fullmatch(line) and not _shadows(line) for line in lines)
-
-
-def _names_machines(lines: list[str]) -> bool:
-    """Whether each block is about one machine under its own short name, so that the name leads where it would have led. What
-    stands before the first block would belong to the one above, and so would all if the last line there has no end."""
-    host = ""
-    if lines[0].strip():
-        return False
-    for line in lines:
-        if match := _SSH_HOST.fullmatch(line):
-            host = match[1]
-        elif match := _SSH_NAME.fullmatch(line):
-            if match[1] != host:
-                return False
-        elif not _SSH_SETTING.fullmatch(line) or (line.strip() and not host):
-            return False
-    return bool(host)
+    return len(lines) <= MAX_LINES and all(_LINE.fullmatch(line) and not _shadows(line) for line in lines)
 
 
 _IMPORT = lazy_re.compile(r"^import\b", re.MULTILINE)
