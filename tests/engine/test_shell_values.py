@@ -59,6 +59,20 @@ ARRAYS = [
     'x=(y); x+=({}); "${{x[i]}}" -rf ~', 'x=({} -rf ~); eval "$x"', 'x=({} -rf ~); sh -c "$x"',
     'x=({} -rf ~); sh -c "${{x[*]}}"', "x+=' -rf ~'; {}$x",
 ]  # fmt: skip
+OLD_ELEMENTS = [
+    'x=(ls y); x={}; ${{x[0]}}', 'x=(ls y); x={}; sh -c "${{x[0]}}"', 'x=(ls y); x[-1]={}; sh -c "${{x[0]}}"',
+    'x=(ls y); x[i]={}; sh -c "${{x[0]}}"', 'x[0]=ls; x[i]={}; sh -c "${{x[0]}}"', 'x+=(ls y); x[i]={}; sh -c "${{x[0]}}"',
+    'x=(ls y); x[$((0))]={}; ${{x[0]}}', 'x=ls y=z; x={}; ${{x[0]}}', 'x=(ls y z); x[i]={}; sh -c "${{x[2]}}"',
+    'x=(id {}); a && x=(ls y); sh -c "${{x[1]}}"', 'x=(ls y); a && x={}; sh -c "${{x[0]}}"',
+    'x=(ls y); printf -v x {}; ${{x[0]}}', 'x=(ls y); f() {{ x={}; }}; f; ${{x[0]}}',
+    "x=(ls y); x+=';'{}; sh -c \"${{x[0]}}\"",
+]  # fmt: skip
+"""Elements of arrays, set again by another name."""
+
+PLAIN_NAMES = [
+    'x=(ls y); x="/tmp/a b/rm"', 'x=(ls y); x=("/tmp/a b/rm")', 'x=(ls y); read x <<< "/tmp/a b/rm"',
+    'x[0]=ls; x="/tmp/a b/rm"', 'x="/tmp/a b/rm"; f() { local x=(ls y); }; f', 'x=(ls y); declare -n z=x; z="/tmp/a b/rm"',
+]  # fmt: skip
 FILTERED = [
     ("~", "head() { rm -rf *; }; ls | head -5"), ("~", "alias head='rm -rf *'; head -5"),
     ("/etc", "ls | sort -o passwd"), ("/etc", "ls | sort > passwd"),
@@ -88,6 +102,17 @@ def test_a_value_that_a_variable_may_still_have_counts_where_it_is_run(command: 
 def test_the_elements_of_an_array_are_words_and_its_name_is_the_first_one(command: str) -> None:
     assert decision(command.format("rm")) == "block"
     assert decision(command.format("ls")) == "allow"
+
+
+@each_row("command", OLD_ELEMENTS)
+def test_an_element_is_what_its_array_was_set_to_last(command: str) -> None:
+    assert decision(command.format(HARM)) == "block"
+    assert decision(command.format("id")) == "allow"
+
+
+@each_row("command", PLAIN_NAMES)
+def test_a_program_is_also_what_an_array_is_as_a_whole(command: str) -> None:
+    assert decision(f'{command}; "$x" -rf ~') == "block"
 
 
 def test_an_array_that_grows_under_conditions_has_one_word_for_each_element() -> None:

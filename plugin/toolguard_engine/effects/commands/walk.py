@@ -325,8 +325,6 @@ class Walk(ValueWalk):
             redirects, fed = self._redirects(command, state)
             stdin = fed or stdin
         found, given, unset = self.expanded(words, state)
-        if found and " " in found[0]:
-            found[0] = fields.first_element(words[0], state) or found[0]
         if not found or not found[0]:
             _assign(assigns, state, alone=alone)
             if redirects or assigns:
@@ -343,9 +341,19 @@ class Walk(ValueWalk):
             unset=tuple(unset),
         )  # fmt: skip
         feed = self.named(program, state)
+        if " " in found[0]:
+            feed = self._first_elements(words[0], program, feed, state)
         if not found[0].strip(UNKNOWN) and found[1:] and _may_be_program(found[1]):  # may be empty: `$SUDO rm x`
             inner = self.run(program.with_words(tuple(found[1:]), program_name(found[1]), range(1, len(found))), state)
             feed = together([feed, inner], exact=False) if inner.text is None else inner
+        return feed
+
+    def _first_elements(self, word: Word, program: ProgramRun, feed: StdinSource, state: ShellState) -> StdinSource:
+        """Runs a program that is named by an array also by the first element of that."""
+        for first in fields.first_elements(word, state):
+            if first and first != program.argv[0]:
+                run = program.with_words((first, *program.argv[1:]), program_name(first))
+                feed = together([feed, self.named(run, state)], exact=False)
         return feed
 
     def _assigned(self, assign: tuple[str, Word, bool], state: ShellState, *, alone: bool) -> list[tuple[str, str, bool]]:

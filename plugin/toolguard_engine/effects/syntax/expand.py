@@ -17,7 +17,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.syntax import brace_words
 from toolguard_engine.effects.syntax.shell_state import ShellState
 from toolguard_engine.effects.syntax.syntax_tree import SUBSCRIPT, Literal, Part, Substitution, Variable, Word
-from toolguard_engine.effects.syntax.variable_values import FEW, MAX_VALUE, all_of, in_one
+from toolguard_engine.effects.syntax.variable_values import FEW, MAX_VALUE, all_of, in_one, pieces
 from toolguard_engine.model.work_limit import steps_to_build
 
 MAX_FIELDS = 256
@@ -122,13 +122,13 @@ def texts_of(word: Word, state: ShellState, capture: Captured, few: int = FEW) -
     return tuple(pieces), feed
 
 
-def first_element(word: Word, state: ShellState) -> str:
-    """The first element of an array if the word is just its name in quotes. So bash reads it, zsh reads all elements."""
+def first_elements(word: Word, state: ShellState) -> tuple[str, ...]:
+    """What may be the first element of an array if the word is just its name in quotes. So bash reads it, zsh reads all
+    elements."""
     part = word[0] if len(word) == 1 else ""
     if not isinstance(part, Variable) or not part.quoted or part.every or part.operator:
-        return ""
-    first = state.variables.get(f"{part.name}[0]", "")
-    return first if isinstance(first, str) else ""
+        return ()
+    return tuple(pieces(all_of(state.variables.get(f"{part.name}[0]", ()))))
 
 
 def undecided(words: Iterable[Word], state: ShellState) -> str:

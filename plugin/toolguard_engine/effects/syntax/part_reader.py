@@ -68,7 +68,8 @@ def _element(name: str, value: Word) -> Word:
 
 
 def _add_element(command: Simple, array: str, which: str, value: Word, *, append: bool = False) -> None:
-    """Sets an element of an array, and of the array as a whole one more."""
+    """Sets an element of an array, and of the array as a whole one more. `append`: to that element, or, where its number is
+    not known, a new one."""
     command.assigns += ((array + which, value, append), (array, _spaced(value), True))
 
 
@@ -98,7 +99,7 @@ class PartReader(WordReader):
             values = self._until_parenthesis(depth)
             if match[3]:
                 for value in values:
-                    _add_element(command, match[1], SUBSCRIPT, value)
+                    _add_element(command, match[1], SUBSCRIPT, value, append=True)
                 return
             command.assigns += (
                 (match[1], _spaced(value) if position else value, position > 0) for position, value in enumerate(values)
@@ -109,7 +110,8 @@ class PartReader(WordReader):
         if match[2] is None:
             command.assigns.append((name, value, append))
         else:
-            _add_element(command, name, subscript(f"[{match[2]}]"), value, append=append)
+            which = subscript(f"[{match[2]}]")
+            _add_element(command, name, which, value, append=append and which != SUBSCRIPT)
 
     def _declared(self, words: list[Word], depth: int) -> bool:
         """Reads an array whose name is the last word of a declaration: `declare x=(a b)`. False if it is none."""

@@ -144,7 +144,13 @@ class ShellState(msgspec.Struct):
             self.variables[name] = both
 
     def assign(self, name: str, value: Value, *, append: bool = False) -> None:
-        """Sets a variable. Within a branch it has this value; behind it, it may also have its old one."""
+        """Sets a variable. Within a branch it has this value; behind it, it may also have its old one. The name of an array
+        is that of its first element."""
+        self._set(name, value, append=append)
+        if (first := f"{name}[0]") in self.variables:
+            self._set(first, value, append=append)
+
+    def _set(self, name: str, value: Value, *, append: bool = False) -> None:
         before = self.variables.get(name)
         values = all_of(value)
         if append and before is not None:
@@ -173,18 +179,29 @@ class ShellState(msgspec.Struct):
         for name, value, append in assigns:
             if _is_whole(name, array):
                 array = name
-                self.assign(name, value if self.variables.get(name) else value[1:], append=True)
+                self._set(name, value if self.variables.get(name) else value[1:], append=True)
                 continue
-            if name[-1:] != SUBSCRIPT:
-                self.assign(name, value, append=append)
             element, is_next = _element(value, is_more=append and name == array)
+            if is_next:
+                self._set(name, value, append=True)
+            elif name[-1:] != SUBSCRIPT:
+                self.assign(name, value, append=append)
+            elif not append:
+                self._may_be_any(name, element)
             array, at = name, at + 1 if is_next else 0
             if name[-1:] in _ELEMENTS:
                 elements.setdefault(name.partition(SUBSCRIPT)[0] + SUBSCRIPT, {})[element] = None
             elif len(assigns) > 1:
-                self.variables[f"{name}[{at}]"] = element
+                self._set(f"{name}[{at}]", element)
                 elements.setdefault(name + SUBSCRIPT, {})[element] = None
         self._may_be_elements(elements)
+
+    def _may_be_any(self, elements: str, value: str) -> None:
+        """Each element of an array whose number is known, and the first one, may have this value."""
+        self.work.spend(1 + len(self.variables) / 32)
+        first = f"{elements}0]"
+        self.variables.setdefault(first, self.variables.get(elements[:-1], value))
+        self.may_be({name: value for name in self.variables if name.startswith(elements) and name != elements})
 
     def _may_be_elements(self, elements: dict[str, dict[str, None]]) -> None:
         """Some element of an array, whichever, may have these values as well."""
