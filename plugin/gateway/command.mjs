@@ -78,22 +78,26 @@ function recorded(state) {
 }
 
 /**
+ * Runs a module of toolguard, the engine if none is named.
+ *
  * -P and -E keep the current folder (perhaps an agent's workspace) and PYTHON* variables from replacing the engine's code.
  * As long as toolguard is not found, it is looked for again at each start, so an engine that is installed later needs no restart of
  * the gateway.
  * @param {string} root
  * @param {string} state
  * @param {any} config
- * @returns {Command}
+ * @param {string} [module]
+ * @param {string[]} [options] what follows the module
+ * @returns {Command} not to be copied: that would look for toolguard once and for all
  */
-export function engineCommand(root, state, config) {
+export function engineCommand(root, state, config, module = "toolguard_engine", options = []) {
   let found = python(root, state, config);
   return {
     get python() {
       if (found === ANY) found = python(root, state, config);
       return found;
     },
-    args: ["-P", "-E", "-m", "toolguard_engine"],
+    args: ["-P", "-E", "-m", module, ...options],
     cwd: existsSync(state) ? state : root,
     env: process.env,
   };

@@ -146,8 +146,7 @@ function isHere(remote, local) {
  * @returns {Command}
  */
 export function peersCommand(root, state, configPath, config) {
-  const args = ["-P", "-E", "-m", "toolguard_cli.person.peers", `--state-dir=${state}`, `--config=${configPath}`];
-  return { ...engineCommand(root, state, config), args };
+  return engineCommand(root, state, config, "toolguard_cli.person.peers", [`--state-dir=${state}`, `--config=${configPath}`]);
 }
 
 export class Peers {

@@ -43,8 +43,8 @@ export function dashboardCommand(root, state, configPath, config) {
   if (!isText(dbPath, 4_096) || !isText(bind, 255) || !isPort(port) || !areHosts(hosts)) return null;
   const options = { db: dbPath, "state-dir": state, config: configPath, bind, port };
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-  const all = ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, ...hosts.map((host) => `--host=${host}`), "--owned", "--vouched"];
-  return Object.assign(engineCommand(root, state, config), { args: all });
+  const all = [...args, ...hosts.map((host) => `--host=${host}`), "--owned", "--vouched"];
+  return engineCommand(root, state, config, "toolguard_cli.dashboard", all);
 }
 
 /**

@@ -31,7 +31,7 @@ export function notifierCommand(root, state, configPath, config) {
   if (settingsLine(config).length > MAX_FIRST) return null;
   const options = { "state-dir": state, config: configPath, gateway: gatewayName(state) };
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-  return Object.assign(engineCommand(root, state, config), { args: ["-P", "-E", "-m", "toolguard_cli.notify", ...args] });
+  return engineCommand(root, state, config, "toolguard_cli.notify", args);
 }
 
 /** @param {any} config */

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 
 import { configPath, engineCommand, environments, gatewayName, python, stateDir } from "../../plugin/gateway/command.mjs";
+import { peersCommand } from "../../plugin/gateway/connections.mjs";
 import { dashboardCommand } from "../../plugin/gateway/dashboard.mjs";
 import { notifierCommand } from "../../plugin/gateway/notifier.mjs";
-import { environment, folder } from "./support.mjs";
+import { environment, folder, GATEWAY } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
 
@@ -82,6 +83,22 @@ describe("the config file", () => {
     });
 });
 
+/** The command of each process that the plugin starts, by the function that makes it. @param {string} state */
+const commands = (state) => ({
+  engineCommand: engineCommand(folder(), state, {}),
+  notifierCommand: notifierCommand(folder(), state, "c", { notify: { targets: { a: { webhook: "https://a.example" } } } }),
+  dashboardCommand: dashboardCommand(folder(), state, "c", { metrics: { dashboard: { enabled: true } } }),
+  peersCommand: peersCommand(folder(), state, "c", {}),
+});
+
+test("the list of commands is complete", async () => {
+  const modules = readdirSync(GATEWAY).filter((name) => name.endsWith(".mjs"));
+  const exported = await Promise.all(modules.map((name) => import(join(GATEWAY, name))));
+  // A command in chat is no process.
+  const makers = exported.flatMap(Object.keys).filter((name) => name.endsWith("Command") && name !== "chatCommand");
+  assert.deepEqual(Object.keys(commands(folder())).sort(), makers.sort());
+});
+
 describe("the interpreter of an environment at a usual place", () => {
   const tools = [".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs"];
   for (const place of [".toolguard", ...tools.map((tool) => `${tool}/openclaw-toolguard`)])
@@ -89,15 +106,14 @@ describe("the interpreter of an environment at a usual place", () => {
       const [own, state] = [home(t), folder()];
       assert.ok(environments().includes(join(own, place)));
       assert.equal(python(folder(), state, {}), "python3");
-      const commands = [
-        engineCommand(folder(), state, {}),
-        notifierCommand(folder(), state, "c", { notify: { targets: { a: { webhook: "https://a.example" } } } }),
-        dashboardCommand(folder(), state, "c", { metrics: { dashboard: { enabled: true } } }),
-      ];
-      assert.deepEqual(commands.map((command) => command?.python), ["python3", "python3", "python3"]);
+      const made = Object.entries(commands(state));
+      const interpreters = () => Object.fromEntries(made.map(([name, command]) => [name, command?.python]));
+      /** @param {string} path */
+      const all = (path) => Object.fromEntries(made.map(([name]) => [name, path]));
+      assert.deepEqual(interpreters(), all("python3"));
       const found = file(join(own, place, "bin", "python"));
       assert.equal(python(folder(), state, {}), found);
-      assert.deepEqual(commands.map((command) => command?.python), [found, found, found], "found by the next start");
+      assert.deepEqual(interpreters(), all(found), "found by the next start");
       file(join(state, "toolguard", "install.json"), '{"python": "/recorded"}');
       assert.equal(python(folder(), state, {}), "/recorded");
       assert.equal(python(folder(), state, { python: "/named" }), "/named");
