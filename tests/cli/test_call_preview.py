@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
@@ -15,6 +14,8 @@ import pytest
 
 from toolguard_cli.approvals import rule_facts
 from toolguard_cli.approvals.git_facts import GitFacts
+from toolguard_engine.approvals import held_view
+from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -99,6 +100,14 @@ def test_git_that_does_not_answer_in_time_says_nothing(tmp_path: Path, monkeypat
     assert git.forced_push(str(tmp_path)) == ""
 
 
+SIGNED_STASH = """git config user.name a && git config user.email a@b && git commit -qm x && echo 333 > a && git stash -q
+    tree=$(git rev-parse 'stash^{tree}'); parent=$(git rev-parse HEAD); at='a <a@b> 1700000000 +0000'
+    signature='gpgsig -----BEGIN PGP SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----\\n\\nWIP\\n'
+    object=$(printf "tree %s\\nparent %s\\nauthor %s\\ncommitter %s\\n$signature" "$tree" "$parent" "$at" "$at" |
+      git hash-object -t commit -w --stdin)
+    git update-ref --create-reflog -m WIP refs/stash "$object"; echo 22 > a"""
+
+
 def test_a_repository_cannot_make_git_run_its_programs(tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     repository = tmp_path / "r"
@@ -107,12 +116,22 @@ def test_a_repository_cannot_make_git_run_its_programs(tmp_path: Path) -> None:
     subprocess.run([*git, "init", "-q"], check=True)
     (repository / "a").write_text("1")
     subprocess.run([*git, "add", "a"], check=True)
+    subprocess.run(["/bin/sh", "-c", SIGNED_STASH], cwd=repository, check=True, capture_output=True)
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    script.chmod(0o755)
     for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "diff.external", "filter.x.clean", "alias.ls-files"):
         subprocess.run([*git, "config", key, f"touch {ran};:"], check=True)
+    for key, value in (("log.showSignature", "true"), ("gpg.program", str(script))):
+        subprocess.run([*git, "config", key, value], check=True)
     (repository / ".gitattributes").write_text("* filter=x diff=x\n")
     (repository / "a").write_text("22")
     assert "1 changed" in GitFacts().describe(on(repository))
-    GitFacts().forced_push(str(repository))
+    facts = GitFacts()
+    assert facts.stashes(str(repository))
+    assert facts.uncommitted(str(repository))
+    facts.only_here(str(repository), ["main", "master"])
+    facts.forced_push(str(repository))
     assert not ran.exists()
 
 
@@ -152,13 +171,15 @@ def test_a_hold_names_all_effects_and_rules() -> None:
     assert many.details.more == 50 - MAX_EFFECTS
 
 
-def on_rule(rule: str, command: str, cwd: Path) -> str:
-    """What is shown beside a danger of a command that is held in this folder."""
+def on_danger(rule: str, command: str, cwd: Path) -> str:
+    """What is shown beside the first danger of a command that is held in this folder by this rule."""
     guard = Guard(Config(), {}, Host(home=str(cwd.parent)), packs.load())
     details = guard.judge(Call("exec", {"command": command}, cwd=str(cwd))).details
     assert details is not None
     assert rule in {named.rule for named in details.rules}
-    return rule_facts.of_rules(details, GitFacts()).get(rule, "")
+    facts = held_view.Facts((), rule_facts.of_rules(details, GitFacts()))
+    entry = HeldCall("", "", "exec", "main", "", "", "", "", "", NOW, NOW, details=details)
+    return held_view.view(entry, facts).dangers[0].now
 
 
 REPOSITORY = """git init -q -b main w && cd w && git config user.name a && git config user.email a@b
@@ -171,11 +192,13 @@ REPOSITORY = """git init -q -b main w && cd w && git config user.name a && git c
 @pytest.mark.parametrize(
     ("rule", "command", "known"),
     [
-        ("vcs.branch-delete", "git branch -D feature", "1 commit of feature on no other branch"),
+        ("vcs.branch-delete", "git branch -D feature", "1 commit on no other branch"),
+        ("vcs.branch-delete", "git branch -D feature also", "3 commits on no other branch"),
+        ("vcs.branch-delete", "git branch -D also", ""),
         ("vcs.branch-delete", "git branch -D nothing", ""),
-        ("vcs.branch-delete", "git branch -D --all feature", "1 commit of feature on no other branch"),
+        ("vcs.branch-delete", "git branch -D --all feature", "1 commit on no other branch"),
         ("vcs.stash-drop", "git stash drop", "2 stashed: On main: try 7; On main: try 6"),
-        ("vcs.reset-hard", "git reset --hard", "1 tracked by git, 1 changed since the last git add, 1 not tracked"),
+        ("vcs.reset-hard", "git reset --hard", "1 file with changes that are not committed"),
         ("vcs.stash-drop", "cd ../other && git stash drop", ""),
         ("vcs.stash-drop", "git -C ../other stash drop", ""),
         ("vcs.stash-drop", "cd ../other; git -C ../w stash drop", "2 stashed: On main: try 7; On main: try 6"),
@@ -184,11 +207,13 @@ REPOSITORY = """git init -q -b main w && cd w && git config user.name a && git c
         ("vcs.stash-drop", "git --git-dir=../other/.git stash drop", ""),
         ("vcs.stash-drop", "cd $PLACE; git stash drop", ""),
         ("vcs.stash-drop", "ssh host 'git stash drop'", ""),
+        ("vcs.reset-hard", "cd ../other && git reset --hard", ""),
+        ("vcs.push-force", "git push -f origin feature:release", ""),
     ],
 )
 def test_git_knows_what_a_rule_is_about(tmp_path: Path, rule: str, command: str, known: str) -> None:
     subprocess.run(["/bin/sh", "-c", REPOSITORY], cwd=tmp_path, check=True, capture_output=True)
-    assert on_rule(rule, command, tmp_path / "w") == known
+    assert on_danger(rule, command, tmp_path / "w") == known
 
 
 @pytest.fixture
@@ -208,14 +233,21 @@ def shop(tmp_path: Path) -> Path:
     [
         ("databases.drop", "sqlite3 shop.db 'drop table Users'", "users has 1,204 rows"),
         ("databases.unfiltered", "cd .. && sqlite3 -batch w/shop.db 'delete from users'", "users has 1,204 rows"),
-        ("databases.drop", "echo 'drop table users' | sqlite3 shop.db", "users has 1,204 rows"),
+        ("databases.drop", "sqlite3 shop.db <<'END'\ndrop table users;\nEND", "users has 1,204 rows"),
+        ("databases.drop", "echo '.open other.db\ndrop table users' | sqlite3 shop.db", ""),
+        ("databases.drop", "sqlite3 shop.db <<'END'\n.open other.db\ndrop table users;\nEND", ""),
+        ("databases.drop", "sqlite3 shop.db '.open other.db' 'drop table users'", ""),
+        ("databases.drop", """sqlite3 shop.db "attach 'other.db' as o; drop table o.users" """, ""),
+        ("databases.drop", "sqlite3 shop.db 'drop table temp . users'", ""),
+        ("databases.drop", "sqlite3 -cmd '.open other.db' shop.db 'drop table users'", ""),
+        ("databases.drop", "sqlite3 -init x.sql shop.db 'drop table users'", ""),
         ("databases.drop", "sqlite3 shop.db 'drop view orders'", ""),
         ("databases.drop", "sqlite3 none.db 'drop table users'", ""),
         ("databases.drop", "psql shop.db -c 'drop table users'", ""),
     ],
 )
 def test_rows_that_would_go(shop: Path, rule: str, command: str, known: str) -> None:
-    assert on_rule(rule, command, shop.parent) == known
+    assert on_danger(rule, command, shop.parent) == known
 
 
 def test_a_database_is_not_changed_by_a_look(shop: Path) -> None:
@@ -250,21 +282,3 @@ def test_what_is_no_database(shop: Path, content: bytes) -> None:
     shop.unlink()
     os.mkfifo(shop)
     assert table_rows.describe(str(shop), "drop table users") == ""
-
-
-def test_what_infrastructure_is_recorded(tmp_path: Path) -> None:
-    folder = tmp_path / "w" / "infra"
-    folder.mkdir(parents=True)
-    assert on_rule("containers.iac-destroy", "terraform destroy", folder) == ""
-    resources = [
-        {"mode": "managed", "type": "aws_eip", "instances": [{}, {}]},
-        {"mode": "data", "type": "aws_ami", "instances": [{}]},
-        {"mode": "managed", "type": "aws_vpc", "instances": [{}]},
-    ]
-    (folder / "terraform.tfstate").write_text(json.dumps({"version": 4, "resources": resources}))
-    known = "terraform.tfstate lists 3 resources: 2 aws_eip, 1 aws_vpc"
-    assert on_rule("containers.iac-destroy", "terraform destroy", folder) == known
-    assert on_rule("containers.iac-destroy", "terraform -chdir=infra destroy", folder.parent) == known
-    assert on_rule("containers.iac-destroy", "terraform destroy -state=other.tfstate", folder) == ""
-    (folder / "terraform.tfstate").write_text("[" * 100_000)
-    assert on_rule("containers.iac-destroy", "terraform destroy", folder) == ""

@@ -12,6 +12,7 @@ from subprocess import TimeoutExpired
 
 from toolguard_cli.system import subprocesses
 from toolguard_cli.system.subprocesses import Completed
+from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.model.held_details import HeldEffect
 from toolguard_engine.wording.printable import counted
 
@@ -29,6 +30,8 @@ _SAFE = (
     "core.hooksPath=/dev/null",
     "-c",
     "core.pager=cat",
+    "-c",
+    "log.showSignature=false",
 )
 _ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
 """Nothing is fetched: git gets a missing object from where the repository says, which may be a program."""
@@ -67,19 +70,21 @@ class GitFacts:
         )
 
     def forced_push(self, tree: str) -> str:
-        """How many commits of the branch's upstream a forced push would drop, by what was last fetched."""
+        """How many commits of the branch's upstream a forced push of it would drop, by what was last fetched."""
         dropped = self._output(tree, "rev-list", "--count", "HEAD..@{upstream}").strip()
-        return f"{dropped} commits of the upstream branch would be dropped (as last fetched)" if dropped.isdecimal() else ""
+        return f"{dropped} commits of the upstream branch would be dropped (as last fetched)" if _some(dropped) else ""
 
-    def only_here(self, tree: str, command: str) -> str:
-        """How many commits no other branch or tag has, for the branches that a command names."""
-        texts: list[str] = []
-        for name in command.split()[:MAX_NAMES]:
-            others = ("--not", f"--exclude={name}", "--branches", "--tags", "--remotes")
-            number = self._output(tree, "rev-list", "--count", f"refs/heads/{name}", *others).strip()
-            if number.isdecimal():
-                texts.append(f"{counted(int(number), 'commit')} of {name} on no other branch")
-        return ", ".join(texts)
+    def only_here(self, tree: str, names: list[str]) -> str:
+        """How many commits are on these branches alone; names that are no branch do not count."""
+        branches = [name for name in names[:MAX_NAMES] if self._is_branch(tree, name)]
+        excluded = [f"--exclude={name}" for name in branches]
+        heads = [f"refs/heads/{name}" for name in branches]
+        others = ("--not", *excluded, "--branches", "--tags", "--remotes")
+        number = self._output(tree, "rev-list", "--count", *heads, *others).strip() if branches else ""
+        return f"{counted(int(number), 'commit')} on no other branch" if _some(number) else ""
+
+    def _is_branch(self, tree: str, name: str) -> bool:
+        return not GLOB.search(name) and bool(self._output(tree, "rev-parse", "--verify", "-q", f"refs/heads/{name}"))
 
     def stashes(self, tree: str) -> str:
         """What is stashed, the newest first."""
@@ -88,10 +93,14 @@ class GitFacts:
         return f"{len(lines):,} stashed: {shown}{'; ...' if len(lines) > MAX_STASHES else ''}" if lines else ""
 
     def uncommitted(self, tree: str) -> str:
-        """What is not committed in a working tree, and how many files git does not know there."""
-        untracked = self._output(tree, "ls-files", "--others", "--exclude-standard", "-z", "--", ".").count("\0")
-        known = self.describe(HeldEffect("write", path=tree)) if tree else ""
-        return ", ".join(filter(None, (known, f"{untracked:,} not tracked" if untracked else "")))
+        """How many of the files that git knows in a working tree have changes that are not committed."""
+        known = self._ask(Path(tree), "ls-files", "--debug", "-z") if tree and Path(tree).is_dir() else None
+        if known is None or known.code != 0:
+            return ""
+        changed = {name for name, when, size in _tracked(known.output) if _is_changed(Path(tree) / name, when, size)}
+        staged = self._output(tree, "diff-index", "--cached", "--name-only", "--relative", "-z", "HEAD").split("\0")
+        number = len(changed.union(filter(None, staged)))
+        return f"{counted(number, 'file')} with changes that are not committed" if number else ""
 
     def _output(self, folder: Path | str, *command: str) -> str:
         if not folder or not Path(folder).is_dir():
@@ -117,6 +126,10 @@ def _tracked(listing: str) -> list[tuple[str, int, int]]:
     names = [part.rpartition("\n")[2] for part in parts[:-1]]
     known = [(_MTIME.search(part), _SIZE.search(part)) for part in parts[1:]]
     return [(name, int(when[1]), int(size[1])) for name, (when, size) in zip(names, known, strict=True) if when and size]
+
+
+def _some(number: str) -> bool:
+    return number.isdecimal() and int(number) > 0
 
 
 _MTIME, _SIZE = re.compile(r"^  mtime: (\d+)", re.MULTILINE), re.compile(r"^  size: (\d+)", re.MULTILINE)

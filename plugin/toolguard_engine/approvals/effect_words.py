@@ -17,7 +17,7 @@ VERBS: Mapping[str, str] = {
     "delete-found": "delete whatever a search finds:",
     "device": "act on a device:",
     "device-write": "write to the device",
-    "discard": "write an older version over",
+    "discard": "discard what is not committed in",
     "disguise": "copy a shell under another name:",
     "elevate": "run as administrator:",
     "empty": "remove the content of",

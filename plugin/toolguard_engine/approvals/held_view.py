@@ -160,8 +160,9 @@ def _listed(details: HeldDetails, facts: Facts) -> tuple[tuple[Danger, ...], lis
         elif effect.target in ranked:
             ranked[effect.target] = (rank, _joined(ranked[effect.target][1], _does(effect), now))
         else:
-            target = plain(effect.target)
-            ranked[effect.target] = (rank, Danger(_does(effect), _acts(effect), now, tuple(map(_reason, own)), target))
+            known = "; ".join(filter(None, (_known(own, facts), now)))
+            danger = Danger(_does(effect), _acts(effect), known, tuple(map(_reason, own)), plain(effect.target))
+            ranked[effect.target] = (rank, danger)
     for target, group in _grouped([rule for rule in rules if not rule.target or rule.target not in ranked]).items():
         ranked[target] = (rules.index(group[0]), _of_rules(target, group, facts))
     return tuple(danger for _, danger in sorted(ranked.values(), key=lambda pair: pair[0])), also
@@ -212,11 +213,15 @@ def _grouped(rules: Sequence[HeldRule]) -> dict[str, list[HeldRule]]:
 
 def _of_rules(target: str, rules: Sequence[HeldRule], facts: Facts) -> Danger:
     first, *others = rules
-    now = next((facts.rules[rule.rule] for rule in rules if rule.rule in facts.rules), "")
     about = "" if target.startswith("\0") else f": {target}"
     text = plain(f"{_clause(first)}{about}")
     brief = text if target.startswith("\0") else plain(target)
-    return Danger(text, brief, plain(now), (_named(first), *map(_reason, others)))
+    return Danger(text, brief, _known(rules, facts), (_named(first), *map(_reason, others)))
+
+
+def _known(rules: Sequence[HeldRule], facts: Facts) -> str:
+    """What is known of that which the rules are about."""
+    return plain(next((facts.rules[rule.rule] for rule in rules if rule.rule in facts.rules), ""))
 
 
 def _does(effect: HeldEffect) -> str:

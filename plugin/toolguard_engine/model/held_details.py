@@ -25,8 +25,8 @@ class HeldEffect(msgspec.Struct, frozen=True, gc=False):
 
 class HeldRule(msgspec.Struct, frozen=True, gc=False):
     """One rule that matched: its id and its reason. `strength`: clarity times stakes, each with one added; `severity`: of a
-    rule that decides by itself; `target`: what of the call it is about, empty where an earlier version held the call;
-    `on`: the absolute path of what its program works on, a database file or a folder, empty where that is not certain."""
+    rule that decides by itself; `target`: what of the call it is about, empty where an earlier version held the call; `on`:
+    the absolute path of the database file or working tree that its program works on, empty where that is not certain."""
 
     rule: str
     reason: str

@@ -1,5 +1,5 @@
 """What a held call would do, with what is there now: how many files, how large, changed when. Read when a person is shown
-the call, never when it is judged. Nothing is opened, no link is followed, and the walk is bounded in entries and time."""
+the call, never when it is judged. This opens nothing and follows no link, and the walk is bounded in entries and time."""
 
 from __future__ import annotations
 

@@ -8,48 +8,47 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import stat
 import time
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
+from toolguard_engine.stores import atomic
 from toolguard_engine.wording.printable import counted, plain
 
 SECONDS = 0.5
 MAX_ROWS = 1_000_000
 MAX_TABLES = 4
 MAX_TEXT = 1_000_000
-_HEADER = b"SQLite format 3\0"
 _BESIDE = ("-wal", "-journal")
 """Files with what is not, or not for good, in the database itself."""
 
 _STEPS = 10_000
 """Of SQLite's machine, between two looks at the clock."""
 
-_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'create virtual%' LIMIT 2000"
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 LIMIT 2000"
+"""Not virtual ones, whose content a module makes up."""
 _COUNT = 'SELECT count(*) FROM (SELECT 1 FROM "{}" LIMIT ?)'
 
 
 def describe(path: str, statement: str) -> str:
     """Returns text like "users has 1,204 rows"; empty where no database can be read, or none of its tables is named."""
     try:
-        if not _is_settled_database(Path(path)):
+        if _has_changes_beside(Path(path)):
             return ""
-        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True)) as database:
+        with atomic.handle_of(Path(path)) as handle, closing(_database(handle)) as database:
             return ", ".join(_rows(database, set(re.findall(r"\w+", statement.lower()))))
     except (OSError, ValueError, sqlite3.Error):
         return ""
 
 
-def _is_settled_database(path: Path) -> bool:
-    if not stat.S_ISREG(path.stat().st_mode):
-        return False
+def _has_changes_beside(path: Path) -> bool:
     beside = [path.with_name(path.name + ending) for ending in _BESIDE]
-    if any(other.exists() and other.stat().st_size for other in beside):
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_HEADER)) == _HEADER
+    return any(other.exists() and other.stat().st_size for other in beside)
+
+
+def _database(handle: int) -> sqlite3.Connection:
+    """Opens the file that is open already, and not its path, where something else may be by now."""
+    return sqlite3.connect(f"file:/dev/fd/{handle}?mode=ro&immutable=1", uri=True)
 
 
 def _rows(database: sqlite3.Connection, named: set[str]) -> list[str]:
@@ -64,6 +63,8 @@ def _rows(database: sqlite3.Connection, named: set[str]) -> list[str]:
 def _count(database: sqlite3.Connection, table: str) -> str:
     try:
         (rows,) = database.execute(_COUNT.format(table.replace('"', '""')), [MAX_ROWS]).fetchone()
-    except sqlite3.OperationalError:  # interrupted, since it took too long
-        return "more rows than could be counted"
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:  # it took too long
+            return "more rows than could be counted"
+        raise
     return f"{MAX_ROWS:,} rows or more" if rows == MAX_ROWS else counted(rows, "row")
