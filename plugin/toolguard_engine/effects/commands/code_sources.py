@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import STDIN, UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.languages import language_catalogue, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.languages.python import python_code
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
-from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
+from toolguard_engine.effects.manuals.command_words import CommandWords, GivenOption, ParsedWord
 from toolguard_engine.effects.syntax import windows_shells
 from toolguard_engine.model.lazy import kept
 
@@ -21,6 +22,7 @@ READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code
 
 MAX_FILE_CODE = 65_536
 COMMANDS = language_catalogue.COMMANDS
+_SCRIPT_MODULES = program_catalogue.programs("script_module")
 LANGUAGES = {
     program: language.name for language in language_catalogue.LANGUAGES.values() for program in language.programs.split()
 }
@@ -60,20 +62,17 @@ def source(program: ProgramRun) -> tuple[str, str] | None:
     reader = _reader(program, language)
     texts = [*(reader(program) if reader else given(program)), *(feed.text for feed in fed_scripts(program) if feed.text)]
     most = MAX_FILE_CODE if program.origin is not None or language in READERS else MAX_CODE
-    if texts:
-        return language, "\n".join(texts)[:most]
-    if reader is None and not is_script(program):
-        text = program.stdin_text
-        if text:
-            return language, text[:most]
-    return None
+    if reader is None and not is_script(program) and (not texts or names_input(program)):
+        texts = list(dict.fromkeys((*texts, *filter(None, (program.stdin_text,)))))
+    return (language, "\n".join(texts)[:most]) if texts else None
 
 
 def may_run_script(program: ProgramRun) -> bool:
-    """Whether a script may run although there is code in the words: an unknown option may be why it looks like code."""
+    """Whether a script may run although there is code in the words: beside it, or an unknown option may be why it looks
+    like code."""
     if _reader(program, language(program.name)) is not None:
         return bool(fed_scripts(program))  # beside which a file may be named
-    return any(words.operands and not any(_code(words)) for words in readings(program))
+    return any(words.operands and (words.trait("beside") or not any(_code(words))) for words in readings(program))
 
 
 def leave_unread(program: ProgramRun) -> None:
@@ -117,9 +116,9 @@ def _code(words: CommandWords) -> Iterator[str]:
 def script_words(words: CommandWords) -> Iterator[ParsedWord]:
     """The words that name what an interpreter runs: a script, or code that is loaded before it."""
     yield from (option.value for option in words.given if option.valued and option.entry.role in _NAMING)
-    if not _has_code(words):  # else what follows is data
+    if not any(_is_alone(option) for option in words.given):  # else what follows is data
         named = [word for role, word in words.roles if role == "script-from"]
-        yield from named if words.roles else words.operands[:1]
+        yield from words.operands if _runs_module(words) else named if words.roles else words.operands[:1]
 
 
 def fed_scripts(program: ProgramRun) -> list[StdinSource]:
@@ -140,8 +139,9 @@ def fed_code(program: ProgramRun) -> list[StdinSource]:
 
 
 def names_input(program: ProgramRun) -> bool:
-    """Whether a script is the input, under any name of it."""
-    return any(word.text in STDIN for words in readings(program) for word in script_words(words))
+    """Whether a script is the input, under any name of it, or the input is code beside what else runs."""
+    known = readings(program)
+    return any(words.trait("interactive") or any(word.text in STDIN for word in script_words(words)) for words in known)
 
 
 def _script_at(words: CommandWords) -> int:
@@ -241,7 +241,22 @@ def _names_code(words: CommandWords) -> bool:
 
 
 def _has_code(words: CommandWords) -> bool:
-    return any(option.entry.role in _RUN for option in words.given)
+    return any(_is_alone(option) or option.entry.role == "script" for option in words.given)
+
+
+def _is_alone(option: GivenOption) -> bool:
+    """Whether an option gives the code or the module that runs, and no script runs beside it."""
+    entry = option.entry
+    return entry.role in _RUN and "beside" not in entry.traits and not _is_runner(option)
+
+
+def _is_runner(option: GivenOption) -> bool:
+    return option.entry.role == "module" and option.value.text.partition(".")[0] in _SCRIPT_MODULES
+
+
+def _runs_module(words: CommandWords) -> bool:
+    """Whether a module runs that runs a script: its own options may stand before that."""
+    return any(map(_is_runner, words.given))
 
 
 _RUN = frozenset({"module", "script"})

@@ -78,7 +78,7 @@ TRAITS = frozenset({
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
     "filters", "joins", "starts", "negates", "writes", "acts", "other-way", "sends", "literal", "chooses", "ends",
     "ordinary", "harmless", "makes-folders", "places", "mounts", "asks", "stores", "reloads", "reopens", "later",
-    "instructs", "below-source",
+    "instructs", "below-source", "beside", "interactive",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
@@ -96,8 +96,9 @@ that packages are installed into; `mounts`: its value begins with a folder that 
 folder for temporary files; `reloads`: starts again when files change; `reopens`: opens its files by their names again and
 again; `later`: what it is given runs later; `instructs`: its value is a file that says what to do; `asks`: the program only
 shows its help, its version or a list; `below-source`: the names in a list are looked up below the source that the command
-names. Of `find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the
-test does."""
+names; `beside`: a script that is named runs as well as the code that is its value; `interactive`: the input is code, too,
+whatever else runs. Of `find`: `leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`,
+`acts`: what the test does."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",
