@@ -6,19 +6,27 @@ that stands still but for `SECONDS` a call, and what a call takes itself.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from effort import ALL
 from tables import each_row
 from toolguard_engine.effects.calls.outcomes import outcome
+from toolguard_engine.effects.calls.read_only import is_read_only
 from toolguard_engine.layers.repetition import certain_loops
 from toolguard_engine.model.call import Call
 from toolguard_engine.server import tool_hints
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
 from toolguard_engine.wire import messages
+
+OWNERS = Path(__file__).parents[1] / "owner_sessions"
+SAMPLE = 1 if ALL else 6
+"""Each how many of their sessions is played."""
 
 SECONDS = 4.0
 """Between two calls: what the model takes."""
@@ -272,21 +280,41 @@ def steps(many: int, result: Callable[[int], str] = lambda _: "ok") -> Calls:
     return lambda n: command(f"make step-{n % many}", f"{n % many} {result(n)}")
 
 
-DEAD_SEQUENCES: dict[str, tuple[Calls, int, int]] = {
-    # the note, the end
-    "thirty commands": (steps(30), 180, 330),
-    "two commands": (steps(2), 152, 302),
-    "ninety commands": (steps(90), 90 + 450, 90 + 900),
-    "commands that tell how long they took": (steps(30, lambda n: f"passed in {n / 100:.2f}s"), 180, 330),
+def looks(many: int, result: Callable[[int], str] = lambda _: "") -> Calls:
+    """So many files in turn."""
+    return lambda n: command(f"cat {n % many}.md", f"{n % many}{result(n)}")
+
+
+MISSING = command("test -d nowhere", "", failed=True)
+UNSURE = {"loopDetection": {"enabled": True}}
+DEAD_SEQUENCES: dict[str, tuple[Calls, int, int, dict[str, Any]]] = {
+    # the note, the end, and the settings; certain loops are found earlier, but not in as many different calls
+    "forty files": (looks(40), 40 + 200, 40 + 400, {}),
+    "ninety files": (looks(90), 90 + 450, 90 + 900, {}),
+    "files and a failure in turn": (turns(read("a.md"), MISSING), 152, 302, {}),
+    "what tells how long it took": (
+        looks(30, lambda n: f" in {n / 100:.2f}s"), 180, 330, {}
+    ),
     "beside a server that was started": (
-        after(command("npm run dev &"), lambda n: steps(30)(n - 1)), 181, 331
+        after(command("npm run dev &"), lambda n: looks(40)(n - 1)), 1 + 40 + 200, 1 + 40 + 400, {}
     ),
-    "with a failure that lasts": (
-        turns(*(steps(29)(n) for n in range(29)), command("test -d nowhere", "", failed=True)), 180, 330
-    ),
+    "with a failure that lasts": (turns(*(looks(29)(n) for n in range(29)), MISSING), 180, 330, {}),
+    "commands that may do something": (steps(40), 40 + 200, 40 + 400, UNSURE),
 }  # fmt: skip
 
+
+def key(name: str) -> Step:
+    return Step("browser", {"action": "act", "request": {"kind": "press", "key": name}}, '{"ok": true}')
+
+
 HONEST_SEQUENCES: dict[str, Calls] = {
+    "a queue and its report": turns(command("./next-item.sh", "done"), command("./report.sh", "ok")),
+    "a queue that is looked at": turns(command("./next-item.sh", "done"), read("notes.md")),
+    "a queue whose items may be refused": turns(command("./next-item.sh", "done"), MISSING),
+    "commits of what a script does": turns(command("./transform-next.sh"), command("git commit -qam wip")),
+    "keys in a browser": turns(key("ArrowDown"), key("Enter")),
+    "a test from a clean tree": turns(command("git checkout -q ."), command("pytest -q", "1 passed in 0.12s")),
+    "many commands that may do something": steps(30),
     "one command": same(command("./next-item.sh", "done")),
     "one test": same(command("pytest -q tests/test_flaky.py", "1 passed in 0.12s")),
     "a build that is polled": turns(command("gh run view 7", "queued"), command("sleep 5")),
@@ -312,9 +340,9 @@ HONEST_SEQUENCES: dict[str, Calls] = {
 }
 
 
-@each_row(("calls", "note", "end"), list(DEAD_SEQUENCES.values()), ids=list(DEAD_SEQUENCES))
-def test_a_sequence_that_brings_nothing_new_ends(calls: Calls, note: int, end: int) -> None:
-    player = Player().play(calls, 1_200)
+@each_row(("calls", "note", "end", "settings"), list(DEAD_SEQUENCES.values()), ids=list(DEAD_SEQUENCES))
+def test_a_sequence_that_brings_nothing_new_ends(calls: Calls, note: int, end: int, settings: dict[str, Any]) -> None:
+    player = Player(settings).play(calls, 1_200)
     assert (player.noted[-1:], player.ended) == ([note], end)
 
 
@@ -324,21 +352,42 @@ def test_honest_work_in_rounds_is_never_touched(calls: Calls) -> None:
     assert (player.noted, player.ended) == ([], 0)
 
 
+def is_allowed(one: Step) -> bool:
+    verdict = Player().session.answer(messages.Judge(1, one.tool, one.params, agent="main", session="s", run="r"))
+    return isinstance(verdict, messages.VerdictAnswer) and verdict.decision == "allow"
+
+
+def acts() -> list[list[Step]]:
+    """What honest owners had done that may change something, from each session."""
+    sessions: dict[str, list[Step]] = {}
+    for row in map(json.loads, (OWNERS / "read.jsonl").read_text(encoding="utf-8").splitlines()):
+        one = Step(row["tool"], row["params"], row.get("result", ""))
+        if row["label"] == "run" and not is_read_only(one.tool, one.params) and is_allowed(one):
+            sessions.setdefault(row["session"], []).append(one)
+    return [steps for steps in sessions.values() if len(steps) > 1]
+
+
+def test_what_honest_owners_have_done_may_be_done_in_rounds() -> None:
+    """The first two acts of each session in turn, as for each item of a queue."""
+    players = {f"{pair}": Player().play(turns(*pair), 320) for pair in (each[:2] for each in acts()[::SAMPLE])}
+    assert len(players) > 5
+    assert [pair for pair, player in players.items() if player.noted or player.ended] == []
+
+
 @each_row(
     ("settings", "end"),
-    [({"sequenceThreshold": 0}, 0), ({"sequenceThreshold": 400}, 430), ({"enabled": False}, 0)],
+    [({"sequenceThreshold": 0}, 0), ({"sequenceThreshold": 500}, 540), ({"enabled": False}, 0)],
 )
 def test_how_long_a_sequence_may_go_on_can_be_set(settings: dict[str, Any], end: int) -> None:
-    assert Player({"loopDetection": settings}).play(steps(30), LONG).ended == end
+    assert Player({"loopDetection": settings}).play(looks(40), LONG).ended == end
 
 
 def test_what_one_message_does_twice_counts_once() -> None:
     """Each message has fifteen calls, each twice: those of the first are new, and twenty others have 300."""
-    both = [command(f"make step-{n}", f"{n}") for n in range(15)] * 2
 
     def nth(n: int) -> Step:
-        one = both[n % 30]
-        return Step(one.tool, one.params, one.text, message=1 + n // 30)
+        at = n % 15
+        return command(f"cat {at}.md", f"{at} in {n / 100:.2f}s", message=1 + n // 30)
 
     assert Player().play(nth, 1_200).ended == 20 * 30 + 15
 

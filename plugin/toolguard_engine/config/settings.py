@@ -125,7 +125,7 @@ class IdenticalErrors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 class LoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Repetition without progress. `enabled`: true for all checks, absent for only the compaction guard,
-    `identicalErrors`, calls that demonstrably make no progress, and sequences of calls, false for none."""
+    `identicalErrors`, and calls and sequences of calls that demonstrably make no progress, false for none."""
 
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     history_size: HistorySize = 30

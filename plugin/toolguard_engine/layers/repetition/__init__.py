@@ -10,7 +10,8 @@
 - a call that the gateway's own detection does not let run counts as one that ran and as a block (`host_veto`);
 - calls in a row that bring nothing new end the run, whichever they are (`circuit_breaker`);
 - calls of tools under `neverBlock` are neither counted nor noted, and end no run;
-- several different calls round after round that bring nothing new end the run much later (`sequences`);
+- several different calls round after round that bring nothing new end the run much later (`sequences`): with `enabled`
+  absent only where each fails or is known to only read;
 - with `enabled` absent only `identical_errors`, `uniform_errors`, `certain_loops`, `sequences` and the guard after a
   `compaction` count, with false nothing does;
 - what one message of the model does twice counts once: it could not know better in between. No run ends in the message in

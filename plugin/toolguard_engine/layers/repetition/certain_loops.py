@@ -69,12 +69,13 @@ class CertainLoopCounters(LoopCounters):
 
 def on_outcome(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
     """Counts this call, or starts again with it."""
-    past, counted, params = run.past, run.counters.get(CertainLoopCounters), _without_padding(call.params)
+    past, counted = run.past, run.counters.get(CertainLoopCounters)
     writes = _replaces_file(call)
-    if outcome.failed or not (writes or _only_reads(call.tool, params)):
+    if outcome.failed or not (writes or only_reads(call)):
         past.progressed_beside()
         counted.waits = counted.waits or goes_on(call, outcome)
         return NOTHING
+    params = _without_padding(call.params)
     key = call_digest(call.tool, params if writes else _plain(params))
     result = mixed(key, outcome.exact)
     if past.in_message(result, call.request):
@@ -111,8 +112,9 @@ def _due(call: Call, run: Run, settings: LoopDetection) -> Reaction:
     return Reaction(CODE, loop_notes.leads_nowhere(call, count, count + grace), reason=loop_notes.stale(call, count))
 
 
-def _only_reads(tool: str, params: Any) -> bool:
-    return tool_name(tool) in _READS and is_read_only(tool, params)
+def only_reads(call: Call) -> bool:
+    """Whether the call is known to do nothing but look at something."""
+    return tool_name(call.tool) in _READS and is_read_only(call.tool, _without_padding(call.params))
 
 
 def _replaces_file(call: Call) -> bool:

@@ -1,9 +1,10 @@
 """Several different calls, made round after round without any news: they end the run with the default settings.
 
-Whoever runs thirty commands forty times, and each time reads what they had read before, gets no further, whatever these
-commands are. But not all work shows: a queue is worked off by commands that print `done` each time, and a test is run fifty
-times on purpose. So this counts only
+Whoever looks at thirty things forty times, and each time reads what they had read before, gets no further. But not all work
+shows: `./next-item.sh` and `git commit -qam wip` say the same in each round, and so does every key of a browser. So this
+counts only
 
+- calls that failed, or are known to only read, unless `loopDetection.enabled` is true: then others as well;
 - calls whose arguments and results (but for times, process ids and the like) were all there lately, of at least two kinds;
 - in rounds without a pause: half a minute between two results, a call that polls or waits, one that fails as something may
   that passes by itself, and what somebody writes start the count again. Where something goes on in the background, only
@@ -20,7 +21,7 @@ import msgspec
 from toolguard_engine.config.settings import LoopDetection
 from toolguard_engine.effects.calls.call_digest import call_digest
 from toolguard_engine.effects.calls.outcomes import Outcome, is_poll, waits
-from toolguard_engine.layers.repetition.certain_loops import PAUSE_SECONDS, goes_on
+from toolguard_engine.layers.repetition.certain_loops import PAUSE_SECONDS, goes_on, only_reads
 from toolguard_engine.layers.repetition.circuit_breaker import CODE
 from toolguard_engine.layers.repetition.loop_counters import LoopCounters
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
@@ -96,7 +97,7 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) 
     counted.sequence_beside = counted.sequence_beside or goes_on(call, outcome)
     if counted.is_again(digest, call.request):
         return NOTHING
-    if counted.is_news(digest) or _may_wait(call, outcome, run):
+    if counted.is_news(digest) or _may_wait(call, outcome, run) or _may_work(call, outcome, settings):
         counted.begin()
         return NOTHING
     counted.sequence_length += 1
@@ -110,6 +111,11 @@ def _may_wait(call: Call, outcome: Outcome, run: Run) -> bool:
     if outcome.passing or call.at - run.used >= PAUSE_SECONDS:
         return True
     return is_poll(call.tool, call.params) or waits(call.params)
+
+
+def _may_work(call: Call, outcome: Outcome, settings: LoopDetection) -> bool:
+    """Whether it may have done something that its result does not show, and that counts."""
+    return settings.enabled is not True and not outcome.failed and not only_reads(call)
 
 
 def _due(call: Call, run: Run, counted: SequenceCounters, threshold: int) -> Reaction:
