@@ -68,3 +68,42 @@ def test_a_word_hides_no_argument(language: str) -> None:
     words = [word for word in EVERY if word not in kinds["functions"] | kinds["uses"]]
     texts = [f"{before}{text}{behind}" for word in words for text in (f"{word}({code});", f"x = {word}({code});")]
     assert [text for text in texts if not _deletes(language, text)] == []
+
+
+NO_KEYWORDS = [
+    ("javascript", 'var package; package\nCODE'), ("javascript", "globalThis.namespace = 1; namespace\nCODE"),
+    ("javascript", "with ({namespace: 1}) { namespace\nCODE }"), ("javascript", "try { namespace\nCODE } catch { }"),
+    ("javascript", "globalThis.namespace = 1; namespace\nx = CODE"),
+    ("javascript", "globalThis.interface = 1; interface\ny\nif (CODE) { }"),
+    ("javascript", "globalThis.interface = 1; interface\ny\ntry { CODE } catch { }"),
+    ("javascript", "globalThis.interface = 1; interface\ny\ndo { CODE } while (0)"),
+    ("javascript", "globalThis.type = 1; type\ny\n= CODE"),
+    ("awk", "BEGIN { x = func CODE }"), ("awk", "BEGIN { print func CODE }"), ("awk", "BEGIN { func CODE }"),
+    ("awk", "func CODE { print }"), ("awk", "!func CODE { print }"), ("awk", "func CODE\n{ print }"),
+    ("awk", 'function f(a) { system(a) } BEGIN { x = "rm -rf PLACE" } func f(x) { print }'),
+    ("ruby", "f = 1; f ? proc : CODE"), ("ruby", "f = 1; f ? proc : `rm -rf PLACE`"),
+    ("ruby", "nil ? require : `rm -rf PLACE`"),
+    ("ruby", "nil ? lambda : CODE"), ("ruby", "nil ? load : `rm -rf PLACE`"), ("ruby", ':"#{`rm -rf PLACE`}"'),
+]  # fmt: skip
+"""Code in which a word that may be a keyword, or the sign of a symbol, is none."""
+DEFINED_BELOW = {
+    "awk": ("function f(a)\n{ system(a) }", 'BEGIN { f("CODE") }'),
+    "powershell": ("function f($a)\n{ iex $a }", 'f "CODE"'),
+}
+"""Functions whose body begins on the next line, where a line end ends a statement."""
+CALLS = {
+    "javascript": 'require("child_process").execSync("rm -rf PLACE")', "awk": 'system("rm -rf PLACE")',
+    "ruby": 'system("rm -rf PLACE")',
+}  # fmt: skip
+
+
+def test_what_stands_behind_a_word_that_is_no_keyword_here_runs() -> None:
+    codes = [(language, code.replace("CODE", CALLS[language]).replace("PLACE", PLACE)) for language, code in NO_KEYWORDS]
+    assert [code for language, code in codes if not _deletes(language, code)] == []
+
+
+@pytest.mark.parametrize("language", DEFINED_BELOW)
+def test_the_body_of_a_function_may_begin_on_the_next_line(language: str) -> None:
+    code = "\n".join(DEFINED_BELOW[language]).replace("CODE", f"rm -rf {PLACE}")
+    assert _deletes(language, code)
+    assert not _deletes(language, code.replace(PLACE, "/tmp/x"))

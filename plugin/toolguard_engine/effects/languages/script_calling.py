@@ -94,6 +94,8 @@ class CallReader(TokenReader):
 
     def function(self, at: int, end: int) -> tuple[Value, int]:
         """`function name(params) { }`, `sub name { }`; `at` is the keyword."""
+        if self.run.syntax is AWK and not self._defines(at, end):
+            return NOTHING, at + 1
         start = at + 1
         name = ""
         while start < end and (self.tokens[start].kind == "name" or self.tokens[start].text in ("*", ".", ":")):
@@ -107,7 +109,7 @@ class CallReader(TokenReader):
             close = self.ending(at, end)
             routine = self.routine(params, (start, close))
         else:
-            opened = self.skip_to(start, end, "{")
+            opened = self.skip_to(self._body(start, end), end, "{")
             if opened >= end:
                 return NOTHING, start
             close = min(self.tokens[opened].match, end)
@@ -116,6 +118,20 @@ class CallReader(TokenReader):
             name = name.lower() if self.run.library.command is not None else name
             self.run.names[name.lstrip("*").replace(":", ".")] = routine
         return routine, close + 1
+
+    def _defines(self, at: int, end: int) -> bool:
+        """awk: whether `func` or `function` defines a function. Not each awk has `func`, so that it may be a variable; then
+        what follows is a call, or, in front of a block, a call of a function that is defined elsewhere."""
+        if not self.is_sign(at + 2, end, "(") or self.tokens[at + 1].text in self.run.library.functions:
+            return False
+        if isinstance(self.run.names.get(self.tokens[at + 1].text), Routine):
+            return False
+        return self.is_sign(self._body(self.tokens[at + 2].match + 1, end), end, "{")
+
+    def _body(self, at: int, end: int) -> int:
+        """Where the body of a function begins: its bracket may stand on the next line."""
+        is_next = at < end and self.tokens[at].kind == "end" and self.is_sign(at + 1, end, "{")
+        return at + 1 if is_next else at
 
     def ending(self, at: int, end: int) -> int:
         """The `end` of the block that a keyword opens."""
@@ -369,6 +385,7 @@ class CommandReader(CallReader):
         """PowerShell: a command, its options and operands, up to the end of the statement."""
         run = self.run
         called, at = self._command_name(at, end)
+        first = at
         name = _MODULE.sub("", text(called))
         args: list[Value] = []
         words: list[Value] = []
@@ -397,9 +414,9 @@ class CommandReader(CallReader):
             else:
                 args.append(value)
         lower = name.lower()
-        if isinstance(called, Routine):
-            return run.invoke(called, args), at
-        if isinstance(own := run.names.get(name, run.names.get(lower)), Routine):
+        own = called if isinstance(called, Routine) else run.names.get(name, run.names.get(lower))
+        if isinstance(own, Routine):
+            self._given_command(first, at)
             return run.invoke(own, args), at
         if lower in run.library.functions:
             return run.call(Library(lower), [*args, options], None), at
@@ -407,6 +424,14 @@ class CommandReader(CallReader):
             if isinstance(block, Routine):  # `Measure-Command { ... }`
                 run.invoke(block, [])
         return (run.library.command(run, name, words) if run.library.command else NOTHING), at
+
+    def _given_command(self, at: int, end: int) -> None:
+        """The words that a function of the code is called with, which it may run as a command."""
+        while at < end and isinstance(self.run.names.get(self.tokens[at].text.lower()), Routine):
+            at += 1
+        if at < end and self.tokens[at].kind == "name" and self.tokens[at].text[0].isalpha():
+            self.run.steps += 1
+            self.commanded(at, end)
 
     def _command_name(self, at: int, end: int) -> tuple[Value, int]:
         """What a command is called by: a word, or a value behind `&`."""
@@ -416,7 +441,7 @@ class CommandReader(CallReader):
         if token.text == "(":
             return self.bracketed(token, at, end)
         if token.text[:1] == "$" and not is_path(token.text):
-            return self.lookup(token.text), at + 1
+            return self.postfix(self.lookup(token.text), at + 1, end)
         return self.word(at, end)
 
     def redirected(self, value: Value, at: int, end: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolguard_engine.effects.languages import filled_texts
 from toolguard_engine.effects.languages.code_values import NOTHING, Either, Library, Unknown, Value, sources
 from toolguard_engine.effects.languages.go.go_syntax import GO
+from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 from toolguard_engine.effects.languages.script_run import MAX_CHOICES, Routine, ScriptRun, item_at
 from toolguard_engine.effects.languages.script_tokens import Token, unescaped
 
@@ -36,6 +37,11 @@ class TokenReader:
 
     def is_sign(self, at: int, end: int, *signs: str) -> bool:
         return at < end and self.tokens[at].kind == "sign" and self.tokens[at].text in signs
+
+    def is_symbol(self, at: int, end: int) -> bool:
+        """Ruby: whether a colon begins a symbol. With a blank behind it, it is that of `value ? one : other`."""
+        at += 1
+        return self.run.syntax is RUBY and at < end and not self.tokens[at].spaced and self.tokens[at].kind != "command"
 
     def skip_to(self, at: int, end: int, *signs: str) -> int:
         """The first of these signs outside brackets, else the end of the statement."""

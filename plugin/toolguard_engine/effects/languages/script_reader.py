@@ -310,8 +310,8 @@ class ScriptReader(CommandReader):
             return token.text, at + 1
         if token.text == "$" and self.run.syntax is AWK:
             return FROM_INPUT, self.primary(at + 1, end)[1] if at + 1 < end else end
-        if token.text == ":" and self.run.syntax is RUBY and at + 1 < end:
-            return self.tokens[at + 1].text, at + 2
+        if token.text == ":" and self.is_symbol(at, end):
+            return self.filled(self.tokens[at + 1]), at + 2
         if token.text == "->" and self.run.syntax is RUBY:
             return self.lambda_literal(at, end)
         return NOTHING, at if token.text in ",;)]}:=>" else at + 1

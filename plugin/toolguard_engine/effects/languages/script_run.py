@@ -204,13 +204,14 @@ class ScriptRun(Struct, eq=False):
         try:
             args = [*routine.bound, *args]
             names = routine.reader.bind_all(routine.params, args)
-            self.names["@_"] = self.names["arguments"] = args
+            own_words = ("@_", "arguments", *(("$args",) if self.library.command else ()))
+            self.names.update(dict.fromkeys(own_words, args))
             value = routine.reader.all_of(*routine.body) if routine.value else routine.reader.block(*routine.body)
             return either(self.returned) if self.returned else value
         finally:
             self.calls -= 1
             self.returned = returned
-            for name in (*names, "@_", "arguments"):
+            for name in (*names, *own_words):
                 if name in before:
                     self.names[name] = before[name]
                 else:

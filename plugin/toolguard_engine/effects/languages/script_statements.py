@@ -115,8 +115,19 @@ def _names_something(reader: CallReader, at: int, end: int) -> bool:
 
 
 def _space(reader: CallReader, at: int, end: int) -> int:
-    """`package a.b;`, `namespace a { }`: what stands in the brackets runs."""
-    return reader.skip_to(at, end, ";", "=", "{") if _names_something(reader, at, end) else -1
+    """`package a.b;`, `namespace a { }`: what stands in the brackets runs. Behind a variable of that name anything may
+    stand, on the next line."""
+    if not _names_something(reader, at, end):
+        return -1
+    after = _past_names(reader, at + 1, end, ".", "::")
+    return after if after == end or reader.tokens[after].kind == "end" or reader.is_sign(after, end, ";", "{") else -1
+
+
+def _past_names(reader: CallReader, at: int, end: int, *between: str) -> int:
+    """Where names, numbers and these signs end."""
+    while at < end and (reader.tokens[at].kind in ("name", "number") or reader.is_sign(at, end, *between)):
+        at += 1
+    return at
 
 
 def _described(reader: CallReader, at: int, end: int) -> int:
@@ -125,8 +136,14 @@ def _described(reader: CallReader, at: int, end: int) -> int:
         return -1
     if reader.tokens[at].text == "type":
         return _type(reader, at, end)
-    opened = reader.skip_to(at, end, "{")
-    return reader.tokens[opened].match + 1 if opened < end else -1
+    opened = _past_names(reader, at + 1, end, ".", ",", "<", ">", "[", "]")
+    is_head = reader.is_sign(opened, end, "{") and not _begins_statement(reader, at + 1, opened)
+    return reader.tokens[opened].match + 1 if is_head else -1
+
+
+def _begins_statement(reader: CallReader, at: int, end: int) -> bool:
+    """Whether one of these words begins a statement, whose block runs."""
+    return any(reader.tokens[place].text in reader.passed | reader.prefixes for place in range(at, end))
 
 
 def _type(reader: CallReader, at: int, end: int) -> int:
