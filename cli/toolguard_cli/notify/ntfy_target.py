@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from http.client import HTTPException
 from typing import Any
 
@@ -16,13 +17,31 @@ MAX_BYTES = 4_000
 _LEFT_OUT = "\n...\n"
 
 
+MAX_REMEMBERED = 10
+"""Messages that some topics took: more than can be under way at once."""
+
+
 class NtfyTarget:
-    def __init__(self, address: NtfyAddress) -> None:
+    """`secrets`: parts of the address that no error may show."""
+
+    def __init__(self, address: NtfyAddress, secrets: Iterable[str] = ()) -> None:
         self._address = address
+        self._secrets = tuple(secrets)
+        self._settled: dict[str, dict[str, Delivery]] = {}
+        """What each topic said to a message, by its key, unless another attempt may change that."""
 
     def send(self, message: OutgoingMessage) -> Delivery:
-        deliveries = [self._sent(topic, message) for topic in self._address.topics]
-        return next((done for done in deliveries if done.error), Delivery())
+        """A topic that has taken the message, or refused it for good, is not sent it again."""
+        settled = self._settled.pop(message.key, {})
+        done = {topic: settled.get(topic) or self._sent(topic, message) for topic in self._address.topics}
+        errors = [delivery for delivery in done.values() if delivery.error]
+        open_ones = [delivery for delivery in errors if delivery.again]
+        if open_ones:
+            self._settled[message.key] = {topic: delivery for topic, delivery in done.items() if delivery not in open_ones}
+            for key in list(self._settled)[:-MAX_REMEMBERED]:
+                del self._settled[key]
+            return max(open_ones, key=lambda delivery: delivery.after)
+        return errors[0] if errors else Delivery()
 
     def _sent(self, topic: str, message: OutgoingMessage) -> Delivery:
         body: dict[str, Any] = {"topic": topic, "title": message.title, "message": _bounded(message.text)}
@@ -32,7 +51,7 @@ class NtfyTarget:
         try:
             return http_post.send(self._address.server, headers, json.dumps(body).encode())
         except (OSError, HTTPException, ValueError) as error:
-            return failed(describe(error), self._address.server, topic)
+            return failed(describe(error), *self._secrets)
 
 
 def _bounded(text: str) -> str:

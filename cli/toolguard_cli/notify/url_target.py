@@ -14,7 +14,7 @@ from toolguard_cli.notify.ntfy_target import NtfyTarget
 from toolguard_cli.system import apprise_package, extras, ntfy_address, secret_setting
 from toolguard_engine.config.settings import NotifyTarget
 
-_PARTS = re.compile(r"[^/:@?&=#,+]{5,}")
+_PARTS = re.compile(r"[^/:@?&=#,+\x00-\x20\x7f]{5,}")
 _KNOWN = "https"
 
 
@@ -22,13 +22,14 @@ class UrlTarget:
     def __init__(self, target: NotifyTarget) -> None:
         self._target = target
         self._made: tuple[str, Any] = ("", None)
+        self._ntfy: tuple[str, NtfyTarget | None] = ("", None)
 
     def send(self, message: OutgoingMessage) -> Delivery:
         address = ""
         try:
             address = secret_setting.read(self._target.url, self._target.url_file)
-            if ntfy := ntfy_address.parse(address):
-                return NtfyTarget(ntfy).send(message)
+            if ntfy := self._by_ntfy(address):
+                return ntfy.send(message)
             apprise: Any = import_module("apprise")  # optional, 0.1 s
             service = self._service(apprise, address)
             if service is None:
@@ -41,6 +42,13 @@ class UrlTarget:
         except Exception as error:  # noqa: BLE001 - a plugin of apprise may raise anything
             return failed(describe(error), *_secrets(address))
         return Delivery() if sent else failed(lines[-1] if lines else "the service did not accept it", *_secrets(address))
+
+    def _by_ntfy(self, address: str) -> NtfyTarget | None:
+        """The same one for each attempt: it knows what it has sent."""
+        if self._ntfy[0] != address:
+            parsed = ntfy_address.parse(address)
+            self._ntfy = (address, NtfyTarget(parsed, _secrets(address)) if parsed else None)
+        return self._ntfy[1]
 
     def _service(self, apprise: Any, address: str) -> Any:
         if self._made[0] != address:
@@ -58,4 +66,5 @@ class UrlTarget:
 def _secrets(address: str) -> list[str]:
     """All parts of the URL, as it is written and decoded: any of them may be a token."""
     secrets = [part for part in _PARTS.findall(address) if part != _KNOWN]
-    return [address, *secrets, *map(unquote, secrets)]
+    decoded = [unquote(part) for part in secrets]
+    return [address, *secrets, *decoded, *(piece for part in decoded for piece in _PARTS.findall(part))]

@@ -42,9 +42,11 @@ def parse(address: str) -> NtfyAddress | None:
     server = f"{SCHEMES[url.scheme]}://{place}"
     if place.lower() == PUBLIC or not topics:
         topics, server = topics or (place,), f"https://{PUBLIC}"
-    if priority is None or not all(_TOPIC.fullmatch(topic) for topic in topics):
+    authorization = _authorization(url)
+    is_header = authorization.isascii() and authorization.isprintable()
+    if priority is None or not is_header or not all(_TOPIC.fullmatch(topic) for topic in topics):
         return None
-    return NtfyAddress(server, topics, _authorization(url), priority)
+    return NtfyAddress(server, topics, authorization, priority)
 
 
 def _priority(url: SplitResult) -> int | None:
