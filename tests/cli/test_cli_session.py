@@ -113,7 +113,7 @@ def test_the_beginning_of_an_id_is_enough_to_revoke(places: Places) -> None:
 def test_in_watch_s_answers_for_the_session_after_all_of_it_was_shown(places: Places) -> None:
     held = hold(places, **PHOTOS)
     calls, size = [held], (300, 12)
-    view, act = watch_screen.press(ScreenView(), "a", calls)
+    view, act = watch_screen.press(ScreenView(calls[0].nonce), "a", calls)
     assert (view.asking, act) == (held.nonce, None)
     assert watch_screen.press(view, "s", calls)[1] is None
     drawn = " ".join(row.text for row in watch_screen.screen(view, calls, time.time(), *size))
@@ -128,7 +128,7 @@ def test_in_watch_s_answers_for_the_session_after_all_of_it_was_shown(places: Pl
 
 def test_in_watch_s_is_a_no_where_nothing_is_alike(places: Places) -> None:
     calls = [hold(places)]
-    view = watch_screen.shown(watch_screen.press(ScreenView(), "a", calls)[0], calls, 120, 12)
+    view = watch_screen.shown(watch_screen.press(ScreenView(calls[0].nonce), "a", calls)[0], calls, 120, 12)
     assert watch_screen.press(view, "s", calls) == (ScreenView(calls[0].nonce), None)
 
 

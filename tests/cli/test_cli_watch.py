@@ -16,7 +16,7 @@ from msgspec import structs
 
 from tables import each_row
 from toolguard_cli.approvals import watch_screen
-from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction, keys, press, screen
+from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction, press, screen
 from toolguard_cli.commands import approve, watch
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import held_view
@@ -36,26 +36,9 @@ CALLS = [ONE, TWO, YES]
 
 
 @each_row(
-    ("data", "found"),
-    [
-        ("jkA", ["j", "k", "a"]),
-        ("\x1b[A\x1b[B\x1bOA\x1bOB", ["up", "down", "up", "down"]),
-        ("\x1b[6~ \x1b[5~", ["pagedown", " ", "pageup"]),
-        ("\x1b[31~y", []),
-        ("\x1b", ["esc"]),
-        ("\x03", ["q"]),
-        ("\r\n\t\x00", ["enter", "enter"]),
-        ("\t\x00", []),
-    ],
-)
-def test_keys(data: str, found: list[str]) -> None:
-    assert keys(data) == found
-
-
-@each_row(
     ("view", "key", "after", "act"),
     [
-        pytest.param(ScreenView(), "down", ScreenView("00000002"), None, id="down"),
+        pytest.param(ScreenView("00000001"), "down", ScreenView("00000002"), None, id="down"),
         pytest.param(ScreenView("00000002"), "k", ScreenView("00000001"), None, id="up"),
         pytest.param(ScreenView("00000001"), "k", ScreenView("00000001"), None, id="no further up"),
         pytest.param(ScreenView("00000003"), "j", ScreenView("00000003"), None, id="no further down"),
@@ -86,6 +69,11 @@ def test_keys(data: str, found: list[str]) -> None:
         pytest.param(ScreenView("00000001", "00000002"), "q", ScreenView("00000001"), None, id="q is a no"),
         pytest.param(ScreenView("00000001", "00000002"), "a", ScreenView("00000001"), None, id="a is no yes"),
         pytest.param(ScreenView("00000001", "00000009"), "y", ScreenView("00000001"), None, id="the call has gone"),
+        *(
+            pytest.param(ScreenView(*before), key, ScreenView("00000001"), None, id=f"{key} for a call that has gone")
+            for key in ("a", "d", "j", "q")
+            for before in (("00000009",), ("00000001", "00000009"), ("",))
+        ),
         pytest.param(ScreenView("00000001", "00000003"), "y", ScreenView("00000001"), None, id="somebody else was quicker"),
         pytest.param(
             ScreenView("00000001", "00000003", read=999), "y", ScreenView("00000001", read=999), None, id="quicker, and read"
@@ -317,13 +305,18 @@ def test_the_live_list(places: Places) -> None:
         assert "\x07" not in shown.until(second.nonce)
         third = hold(places, tool="write")
         assert "\x07" in shown.until(third.nonce)
-        shown.type("j\x1b[Aja")
+        for key, marked in (("j", second), ("\x1b[A", first), ("j", second)):
+            shown.type(key)
+            shown.until(f"> {marked.nonce}")
+        shown.type("a")
         shown.until(f"Approve {second.nonce}?")
         assert status_of(places, second.nonce) == "pending"
         shown.type("y")
         shown.until(f"approved {second.nonce}")
         assert status_of(places, second.nonce) == "approved"
-        shown.type("kd")
+        shown.type("k")
+        shown.until(f"> {first.nonce}")
+        shown.type("d")
         shown.until(f"denied {first.nonce}")
         assert status_of(places, first.nonce) == "denied"
         assert status_of(places, third.nonce) == "pending"
@@ -338,7 +331,7 @@ def test_a_long_call_is_read_to_its_end_before_a_yes(places: Places) -> None:
     with terminal(places, "watch") as shown:
         termios.tcsetwinsize(shown.slave, (24, 80))
         shown.until(held.nonce)
-        shown.type("ay")
+        shown.type("a")
         assert "rm -rf" not in shown.until(f"Approve {held.nonce}? space: read on (2298 more characters)")
         shown.type("y")
         shown.type(" ")
@@ -352,6 +345,32 @@ def test_a_long_call_is_read_to_its_end_before_a_yes(places: Places) -> None:
         assert status_of(places, held.nonce) == "approved"
         shown.type("q")
         assert shown.end() == 0
+
+
+def test_what_is_pasted_only_moves(places: Places) -> None:
+    calls = [hold(places), hold(places, tool="message")]
+    with terminal(places, "watch") as shown:
+        shown.until(f"> {calls[0].nonce}")
+        shown.type("dadaj")
+        shown.until(f"> {calls[1].nonce}")
+        shown.type("q")
+        assert shown.end() == 0
+    assert [status_of(places, each.nonce) for each in calls] == ["pending", "pending"]
+
+
+@pytest.mark.parametrize("command", ["watch", "approve", "deny"])
+def test_many_arrow_keys_at_once_are_no_letters(places: Places, command: str) -> None:
+    """A wheel sends as many; the parts in which they are read begin anywhere."""
+    calls = [hold(places), hold(places, tool="message")]
+    with terminal(places, command) as shown:
+        shown.until(f"> {calls[0].nonce}")
+        for arrow in ("\x1b[D", "\x1bOA", "\x1b[1;5D", "\x1b[A"):
+            shown.type(arrow * 400)
+        shown.type("j")
+        shown.until(f"> {calls[1].nonce}")
+        shown.type("q")
+        assert shown.end() == (command != "watch")
+    assert [status_of(places, each.nonce) for each in calls] == ["pending", "pending"]
 
 
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])

@@ -17,7 +17,6 @@ from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall
 
 REDRAW_SECONDS = 0.5
-MOVES = frozenset({"up", "k", "down", "j"})
 NONE = frozenset({"esc", "q"})
 ANSWERS: dict[Command, dict[str, Command]] = {
     "approve": {"a": "approve", "enter": "approve", "d": "deny"},
@@ -35,14 +34,14 @@ HELP: dict[Command, tuple[str, str]] = {
 
 
 def press(view: ScreenView, key: str, calls: Sequence[HeldCall], command: Command) -> tuple[ScreenView, Choice | None]:
-    """The list after a key, and what was chosen, if anything was."""
-    view = watch_screen.settled(view, calls)
+    """The list after a key, and what was chosen, if anything was: only a call that was marked when the list was drawn."""
     if key in NONE:
         return view, Choice(command, "")
-    if key in MOVES:
+    seen, view = view, watch_screen.settled(view, calls)
+    if key in watch_screen.MOVES:
         return watch_screen.press(view, key, calls)[0], None
     verb = ANSWERS[command].get(key)
-    return view, Choice(verb, view.selected) if verb and view.selected else None
+    return view, Choice(verb, view.selected) if verb and view.selected and view == seen else None
 
 
 def pick(calls: Sequence[HeldCall], shows: Shows, command: Command) -> Choice:
@@ -55,13 +54,14 @@ def pick(calls: Sequence[HeldCall], shows: Shows, command: Command) -> Choice:
         while True:
             typed = pressed()
             waiting = replies.waiting(calls, time.time())
-            for key in watch_screen.keys(typed):
+            for key in watch_screen.counting(typed):
                 view, choice = press(view, key, waiting, command)
                 if choice is not None:
                     return choice
             if not waiting:
                 return Choice(command, "")
             if typed or time.monotonic() - drawn >= REDRAW_SECONDS:
+                view = watch_screen.settled(view, waiting)
                 rows = watch_screen.screen(view, waiting, time.time(), *console.size, shows, HELP[command])
                 picture.update(rendered(rows), refresh=True)
                 drawn = time.monotonic()

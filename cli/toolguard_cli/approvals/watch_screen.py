@@ -36,8 +36,7 @@ MIN_WIDTH, MIN_HEIGHT = 24, QUESTION_CHROME + 1
 
 _MORE, _BACK = frozenset({" ", "pagedown", "down", "j"}), frozenset({"pageup", "up", "k"})
 _UP, _DOWN = frozenset({"up", "k"}), frozenset({"down", "j"})
-_NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\x03": "q", "\x04": "q"}
-_NAMES |= {"\x1b[5~": "pageup", "\x1b[6~": "pagedown", "\r": "enter", "\n": "enter"}
+MOVES = _UP | _DOWN
 
 
 @dataclass(frozen=True)
@@ -70,21 +69,10 @@ class ScreenRow:
     style: Style = ""
 
 
-def keys(data: str) -> list[str]:
-    """The pressed keys: `up`, `pagedown` and so on, or the character. Other control sequences are ignored."""
-    pressed: list[str] = []
-    while data:
-        name = next((name for name in _NAMES if data.startswith(name)), "")
-        if name:
-            pressed.append(_NAMES[name])
-        elif data.startswith(("\x1b[", "\x1bO")):
-            return pressed
-        elif data == "\x1b":
-            pressed.append("esc")
-        elif data[0].isprintable():
-            pressed.append(data[0].lower())
-        data = data[len(name) or 1 :]
-    return pressed
+def counting(pressed: Sequence[str]) -> Sequence[str]:
+    """Which of the keys count that came at once. Of several only those do that move: the others were pressed before the
+    effect of the first one was on the screen, or are pasted text."""
+    return [key for key in pressed if len(pressed) == 1 or key in _MORE | _BACK]
 
 
 def settled(view: ScreenView, calls: Sequence[HeldCall]) -> ScreenView:
@@ -98,16 +86,17 @@ def settled(view: ScreenView, calls: Sequence[HeldCall]) -> ScreenView:
 def press(
     view: ScreenView, key: str, calls: Sequence[HeldCall], shows: Shows = held_view.view
 ) -> tuple[ScreenView, WatchAction | None]:
-    """The new view after a key, and the requested action."""
-    view = settled(view, calls)
-    if key == "enter":  # it is not said what it would mean here
+    """The new view after a key, and the requested action. `view` is what was on the screen: if its calls have changed, the
+    key counts for none of them."""
+    seen, view = view, settled(view, calls)
+    if view != seen or key == "enter":  # pressed for a call that has gone; or it is not said what it would mean here
         return view, None
     asked = _asked(view, calls)
     if asked:
         return _answer(view, key, asked, shows)
     if key == "q":
         return view, WatchAction("quit")
-    if key in _UP | _DOWN:
+    if key in MOVES:
         return replace(view, selected=_neighbour(view, key, calls), message=""), None
     chosen = next((entry for entry in calls if entry.nonce == view.selected), None)
     if chosen is None or key not in ("a", "d"):

@@ -79,7 +79,7 @@ def run(  # noqa: PLR0913 - the options of a command line
             choice = only_waiting.choose(places, ledger.entries(), "approve", as_json=as_json)
             nonce = choice.nonce
             if choice.command == "deny":
-                return _denied(places, nonce, reason)
+                return _denied(places, nonce, reason, as_json=as_json)
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if config.fleet.enabled and len(shown.nonce) > LOCAL_NONCE:
             if lasts or session:
@@ -109,10 +109,10 @@ def run(  # noqa: PLR0913 - the options of a command line
     return Result("approve", held_calls.public(entry, time.time()), lines)
 
 
-def _denied(places: Places, nonce: str, reason: str) -> Result:
+def _denied(places: Places, nonce: str, reason: str, *, as_json: bool) -> Result:
     from toolguard_cli.commands import deny  # noqa: PLC0415 - as in `_operation`
 
-    return deny.run(places, nonce, reason=reason)
+    return deny.answered(places, nonce, reason, asks=True, as_json=as_json)
 
 
 def _for_session(shown: HeldCall, config: Config) -> str:

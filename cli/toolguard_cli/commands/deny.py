@@ -41,24 +41,34 @@ def run(
     """
     require_human.refuse(places, "deny", loosens=False)
     with gateway_stores.user_errors(), held_calls.looked_up(places):
-        config = gateway_stores.settings(places)
-        try:
-            ledger, decision = gateway_stores.nonces(places, config), gateway_stores.decision(reason)
-            if not nonce:
-                nonce = only_waiting.choose(places, ledger.entries(), "deny", as_json=as_json).nonce
-                shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")
-                call = held_calls.shown(shown, time.time())
-                if not (yes or asking.confirm(call.lines, "Deny?", as_json=as_json, whole=call.whole)):
-                    waits = Line("info", f"{nonce} was not denied; it is still waiting")
-                    return Result("deny", {"nonce": nonce}, (waits,), 1)
-            entry, message = deny_call.deny(ledger, nonce, decision, config)
-        except RefusedError as refused:
-            if refused.cause != "used" or refused.entry is None:
-                raise
-            late = replies.too_late(refused.entry)
-            raise UserError(late.text, late.fix) from refused
+        asks = not (nonce or yes)
+        if not nonce:
+            entries = gateway_stores.nonces(places, gateway_stores.settings(places)).entries()
+            nonce = only_waiting.choose(places, entries, "deny", as_json=as_json).nonce
+        return answered(places, nonce, reason, asks=asks, as_json=as_json)
+
+
+def answered(places: Places, nonce: str, reason: str, *, asks: bool, as_json: bool) -> Result:
+    """Denies the call; with `asks` it was chosen from a list, so it is shown and asked about first."""
+    config = gateway_stores.settings(places)
+    try:
+        ledger, decision = gateway_stores.nonces(places, config), gateway_stores.decision(reason)
+        if asks and not _agreed(held_calls.find(ledger.entries(), nonce, time.time(), "pending"), as_json=as_json):
+            waits = Line("info", f"{nonce} was not denied; it is still waiting")
+            return Result("deny", {"nonce": nonce}, (waits,), 1)
+        entry, message = deny_call.deny(ledger, nonce, decision, config)
+    except RefusedError as refused:
+        if refused.cause != "used" or refused.entry is None:
+            raise
+        late = replies.too_late(refused.entry)
+        raise UserError(late.text, late.fix) from refused
     lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), *_still_granted(places, entry))
     return Result("deny", held_calls.public(entry, time.time()), lines)
+
+
+def _agreed(shown: HeldCall, *, as_json: bool) -> bool:
+    call = held_calls.shown(shown, time.time())
+    return asking.confirm(call.lines, "Deny?", as_json=as_json, whole=call.whole)
 
 
 def _still_granted(places: Places, entry: HeldCall) -> list[Line]:

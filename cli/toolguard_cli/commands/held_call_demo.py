@@ -8,7 +8,6 @@ from __future__ import annotations
 import select
 import shlex
 import sys
-import termios
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -28,6 +27,7 @@ from toolguard_cli.rig.real_gateway import Gateway
 from toolguard_cli.system import subprocesses
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import PLUGIN_ID, Places, find
+from toolguard_cli.terminal import single_keys
 from toolguard_cli.terminal.confirm import YES
 from toolguard_cli.terminal.result import Line, Result, wrapped
 from toolguard_engine.approvals.ledger import OPEN, HeldCall, RefusedError
@@ -141,7 +141,7 @@ def _answered(ledger: HeldCallStore, held: HeldCall, places: Places, *, yes: boo
     """The call as it was answered, or as it expired."""
     asks = not yes and sys.stdin.isatty()
     if asks:
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before the question does not answer it
+        single_keys.discard_typed()
         typer.echo("  Or answer it here: approve? [y/n] ", nl=False, err=True)
     decision = gateway_stores.decision("toolguard demo", "demo")
     config = gateway_stores.settings(places)

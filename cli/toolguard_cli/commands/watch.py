@@ -135,7 +135,7 @@ def live(watched: WatchedCalls, *, bell: bool = True) -> None:
     with single_keys.reading() as pressed, Live(console=console, screen=True, auto_refresh=False) as picture:
         while True:
             typed = pressed()
-            for key in watch_screen.keys(typed):
+            for key in watch_screen.counting(typed):
                 view, act = watch_screen.press(view, key, watched.calls(time.time()), watched.shows)
                 if act and act.verb == "quit":
                     return

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from toolguard_cli.system.errors import UserError
+from toolguard_cli.terminal import single_keys
 from toolguard_cli.terminal.result import MARK, wrapped
 
 YES = frozenset({"y", "yes"})
@@ -55,5 +56,7 @@ def _show(lines: Sequence[str], *, err: bool) -> None:
 
 
 def _answer(question: str, *, as_json: bool) -> str:
+    """What was typed before the question was there does not answer it."""
+    single_keys.discard_typed()
     typer.echo(f"{question} ", nl=False, err=as_json)
     return sys.stdin.readline().strip().lower()
