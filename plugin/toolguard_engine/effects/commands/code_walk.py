@@ -248,7 +248,8 @@ class CodeWalk(ChangeWalk):
         if parsed is not None and parsed.deeds:
             self._deeds(parsed, state.fork(program.name), program.stdin)
         if parsed is None or not parsed.whole:
-            if len(code) > code_sources.MAX_CODE and (self.here is None or self.here.made):
+            is_left_out = len(code) > code_sources.MAX_CODE or (parsed is not None and parsed.is_cut)
+            if is_left_out and (self.here is None or self.here.made):
                 self.flaws.add("long")  # neither was it followed to its end, nor is all of it searched
             for text in code_commands.commands(code, language):
                 self.inner_text(text, replace(program, piped=False), state.fork(program.name))

@@ -62,7 +62,8 @@ class Deed(msgspec.Struct, frozen=True):
 class CodeReading(msgspec.Struct, frozen=True):
     """All that a code does.
 
-    `steps`: the work of reading it; `whole`: nothing was left out; `paths`: files that it reads, where their
+    `steps`: the work of reading it; `whole`: nothing was left out; `is_cut`: something was, at a bound, that a search of the
+    text does not make up for; `paths`: files that it reads, where their
     paths are not in its text as they are; `opaque`: something that it starts or evaluates is only found out when it runs;
     `loads`: the names of code that it loads from files, each behind the word that does so, which is empty for a path whose
     content is evaluated.
@@ -74,6 +75,7 @@ class CodeReading(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
     opaque: bool = False
     loads: tuple[tuple[str, str], ...] = ()
+    is_cut: bool = False
 
 
 MAX_LOADS = 64

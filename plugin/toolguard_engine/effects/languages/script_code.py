@@ -24,7 +24,7 @@ def _read(code: str, language: str) -> CodeReading:
     read = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
     found_ = deeds.unverified(read) if deeds.accepts_any(code) else tuple(read)
-    return CodeReading(found_, run.steps, run.whole, tuple(paths)[:_MAX_PATHS], run.opaque, tuple(run.loads))
+    return CodeReading(found_, run.steps, run.whole, tuple(paths)[:_MAX_PATHS], run.opaque, tuple(run.loads), run.is_cut)
 
 
 def _searched(code: str, language: str) -> Iterator[Deed]:

@@ -41,14 +41,14 @@ _INNER = 8
 _TEXT = 4
 """Steps for each code in code, however short."""
 
-MAX_CALLS = 6
+MAX_CALLS = 24
 """How deep functions of the code call each other."""
+
+MAX_REPEATED = 6
+"""How deep they do where one of them calls itself, which takes the same way again."""
 
 MAX_CHOICES = 16
 MAX_DEEDS = 300
-MAX_MISSED = 64
-"""Calls of functions that are defined only behind them."""
-
 _MAX_TEXT = 65_536
 
 Act = Callable[["ScriptRun", list[Value], Value], Value]
@@ -97,9 +97,10 @@ class Routine(Struct, eq=False):
 
 
 class ScriptRun(Struct, eq=False):
-    """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count; `opaque`: something
-    that runs is not known; `loading`: words that load code from files; `loads`: what they have loaded, as `CodeReading` has
-    it; `defined`: the names of functions of the code, be they defined later, and `missed` calls of these."""
+    """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count; `is_cut`: something
+    was left out at a bound; `opaque`: something that runs is not known; `loading`: words that load code from files; `loads`:
+    what they have loaded, as `CodeReading` has it; `defined`: the names of functions of the code, be they defined later, and
+    `missed` calls of these."""
 
     syntax: Syntax
     library: LanguageLibrary
@@ -110,10 +111,11 @@ class ScriptRun(Struct, eq=False):
     returned: list[Value] = field(default_factory=list)
     steps: int = 0
     depth: int = 0
-    calls: int = 0
+    calling: list[Routine] = field(default_factory=list)
     loops: int = 0
     whole: bool = True
     is_full: bool = False
+    is_cut: bool = False
     quiet: bool = False
     printing: bool = False
     opaque: bool = False
@@ -161,7 +163,7 @@ class ScriptRun(Struct, eq=False):
             if isinstance(routine := self._function(name), Routine):
                 self.invoke(routine, args)
         self.quiet = True
-        for routine in self.routines[:MAX_CHOICES]:
+        for routine in self.routines:
             if not routine.called:
                 self.invoke(routine, [])
         self.quiet = False
@@ -169,9 +171,14 @@ class ScriptRun(Struct, eq=False):
     def add(self, *deeds: Deed) -> None:
         for deed in deeds:
             if len(self.deeds) >= MAX_DEEDS:  # nothing of what follows would be known
-                self.whole, self.is_full = False, True
+                self.is_full = True
+                self.cut()
             elif not (self.quiet and _all_unknown(deed)):
                 self.deeds.append(deed)
+
+    def cut(self) -> None:
+        """Something is left out: the reading is not whole, and nothing else makes up for it."""
+        self.whole, self.is_cut = False, True
 
     @property
     def is_over(self) -> bool:
@@ -195,10 +202,12 @@ class ScriptRun(Struct, eq=False):
     def invoke(self, routine: Routine, args: list[Value]) -> Value:
         """What a function of the code returns for these arguments."""
         routine.called = True
-        if self.calls >= MAX_CALLS or self.is_over:
-            self.whole = self.whole and not self.is_over
+        is_again = routine in self.calling
+        if self.is_over or len(self.calling) >= (MAX_REPEATED if is_again else MAX_CALLS):
+            if not is_again:
+                self.cut()
             return NOTHING
-        self.calls += 1
+        self.calling.append(routine)
         before, returned = dict(self.names), self.returned
         self.returned = []
         try:
@@ -209,7 +218,7 @@ class ScriptRun(Struct, eq=False):
             value = routine.reader.all_of(*routine.body) if routine.value else routine.reader.block(*routine.body)
             return either(self.returned) if self.returned else value
         finally:
-            self.calls -= 1
+            self.calling.pop()
             self.returned = returned
             for name in (*names, *own_words):
                 if name in before:
@@ -250,14 +259,17 @@ class ScriptRun(Struct, eq=False):
     def load(self, word: str, name: Value) -> Value:
         """Code is loaded from the file or module of this name; what is loaded."""
         for choice in choices(name):
-            if isinstance(choice, str) and choice.strip(UNKNOWN) and len(self.loads) < MAX_LOADS:
+            if isinstance(choice, str) and choice.strip(UNKNOWN):
                 self.loads[word, choice] = None
+        if len(self.loads) > MAX_LOADS:
+            self.loads.popitem()
+            self.cut()
         return Library(name) if isinstance(name, str) and name.isidentifier() else Unknown(sources=sources(name))
 
     def _miss(self, name: str, args: list[Value]) -> None:
         """Notes a call of a function that is only defined behind it."""
         is_later = name.rpartition(".")[2] in self.defined and not isinstance(self._function(name), Routine)
-        if is_later and len(self.missed) < MAX_MISSED:
+        if is_later:  # as many as the steps allow
             self.missed.append((name, args))
 
     def _function(self, name: str) -> Value:

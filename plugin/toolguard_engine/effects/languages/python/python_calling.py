@@ -31,7 +31,7 @@ from toolguard_engine.model.work_limit import BUILT, steps_to_build
 MAX_STEPS = 6_000
 MAX_CALLS = 80
 MAX_INLINE = 6
-MAX_DEEDS = 200
+MAX_DEEDS = 300
 MAX_NESTED = 3
 
 
@@ -102,6 +102,7 @@ class PythonCalling(ABC):
         self.endless = 0
         self.looping = -1
         self.opaque = False
+        self.is_cut = False
         self.uncalled = False
         self._scopes: list[dict[str, Value]] = [{}]
         self._stars: list[str] = []
@@ -120,14 +121,19 @@ class PythonCalling(ABC):
 
     def add(self, *deeds: Deed) -> None:
         for deed in deeds:
-            if deed not in self.deeds[-8:] and len(self.deeds) < MAX_DEEDS:
+            if len(self.deeds) >= MAX_DEEDS:
+                self.is_cut = True
+            elif deed not in self.deeds[-8:]:
                 self.deeds.append(deed)
 
     def load(self, word: str, *names: str) -> None:
         """Code is taken in from files, as `CodeReading.loads` has it."""
         for name in names:
-            if name.strip(UNKNOWN) and len(self.loads) < MAX_LOADS:
+            if name.strip(UNKNOWN):
                 self.loads[word, name] = None
+        if len(self.loads) > MAX_LOADS:
+            self.loads.popitem()
+            self.is_cut = True
 
     def runs_unknown(self) -> None:
         """Notes that something runs of which nothing is known. In a function that nothing calls, nothing could be known."""

@@ -58,12 +58,12 @@ def _read(code: str, _: str) -> CodeReading | None:
         return CodeReading(tuple(commands), whole=False) if commands else None
     reader = PythonReader(PythonLibraries())
     reader.state["any server"] = _accepts_any(code, tree)
-    whole = _follow(reader, tree)
+    whole = _follow(reader, tree) and not reader.is_cut
     steps = reader.steps + len(code) // _CHARACTERS
     read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
     paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
     deeds_read = deeds.unverified(reader.deeds) if reader.state.get("any server") else reader.deeds
-    return CodeReading((*commands, *deeds_read), steps, whole, paths, reader.opaque, tuple(reader.loads))
+    return CodeReading((*commands, *deeds_read), steps, whole, paths, reader.opaque, tuple(reader.loads), reader.is_cut)
 
 
 _kept = kept_code.kept(_read)
