@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages import code_deeds as deeds
@@ -14,12 +14,14 @@ from toolguard_engine.effects.languages.script_syntax import Syntax
 from toolguard_engine.effects.languages.script_tokens import Token
 
 MAX_BODY = 400
-_NEVER_ENDING = {"while": (["true"], ["1"]), "until": (["false"], ["0"]), "for": ([";", ";"],), "loop": ([],)}
+_NEVER_ENDING = {"while": (["true"], ["1"]), "until": (["false"], ["0"]), "for": ([";", ";"],)}
 _LEAVES = word_set(
     "break return throw die last exit raise yield await abort sleep usleep nanosleep wait waitpid select poll gets"
     " getline readline read recv accept shift pop next setTimeout STDIN Sleep Accept Read Scan Wait ReadString"
 )
-"""What ends a loop or waits in it."""
+"""What ends a loop or waits in it, in any language."""
+
+# Methods by their last part, of values that are not known. What the functions of a language do, its page says.
 _STARTS = word_set("spawn exec execFile fork system popen shell_exec passthru proc_open execute")
 _ASIDE = frozenset({"spawn", "fork"})
 """Starts that the loop does not wait for."""
@@ -36,25 +38,29 @@ _LOOPS = frozenset({"while", "until", "for"})
 _BOUNDARIES = frozenset({";", "{", "}", "do", "then", "else", "BEGIN"})
 
 
-def endless(tokens: list[Token], syntax: Syntax) -> Iterator[tuple[int, Deed | None]]:
+Kinds = Callable[[str], Set[str]]
+"""What a function does, by its full name: `starts` a program, `writes` a file, `asks` another machine."""
+
+
+def endless(tokens: list[Token], syntax: Syntax, kinds_of: Kinds) -> Iterator[tuple[int, Deed | None]]:
     """What endless loops in these tokens do: for each, how many tokens its body has, and what it does, if anything."""
     kinds = syntax.keywords.kinds
-    words = kinds["passed"] | kinds["loops"] | ({"loop"} if syntax is RUBY else set())
+    words = ((kinds["passed"] | kinds["loops"]) & _NEVER_ENDING.keys()) | kinds["forever"]
     for at, token in enumerate(tokens):
-        if token.kind == "name" and token.text in _NEVER_ENDING and token.text in words:
-            start = _body_start(tokens, at)
+        if token.kind == "name" and token.text in words:
+            start = _body_start(tokens, at, kinds["forever"])
             if start:
                 body = _body(tokens, at, start, syntax)
-                does = _does(body, syntax)
+                does = _does(body, syntax, kinds_of)
                 yield len(body) + 1, deeds.other("load", does) if does else None
 
 
-def _body_start(tokens: list[Token], at: int) -> int:
+def _body_start(tokens: list[Token], at: int, forever: Set[str]) -> int:
     """Where the body of a loop begins whose condition never fails; 0 for any other loop."""
     kind, after = tokens[at].text, tokens[at + 1] if at + 1 < len(tokens) else None
     if after is None:
         return 0
-    if kind == "loop":
+    if kind in forever:
         return at + 1 if after.text in ("do", "{") else 0
     in_brackets = after.text == "(" and after.match > at
     condition = tokens[at + 2 : min(after.match, at + 5)] if in_brackets else [after]
@@ -115,18 +121,30 @@ def _end(tokens: list[Token], start: int, syntax: Syntax) -> int:
     return at
 
 
-def _does(body: list[Token], syntax: Syntax) -> str:
+def _does(body: list[Token], syntax: Syntax, kinds_of: Kinds) -> str:
     names = {token.text.rpartition(".")[2].removesuffix("Sync") for token in body if token.kind == "name"}
     waits = any("sleep" in token.text and "&" not in token.text for token in body if token.kind != "name")
-    if names & _LEAVES or (waits and not names & _ASIDE):
+    if names & (_LEAVES | syntax.keywords.kinds["leaves"]) or (waits and not names & _ASIDE):
         return ""
-    if names & _STARTS:
+    kinds = {kind for name in _full_names(body, syntax) for kind in kinds_of(name)}
+    if names & _STARTS or "starts" in kinds or any(token.kind == "command" for token in body):
         return "starts programs endlessly"
-    if (names & _WRITES and not names & _SHOWN) or _prints_to_file(body, syntax):
+    if ((names & _WRITES or "writes" in kinds) and not names & _SHOWN) or _prints_to_file(body, syntax):
         return "writes endlessly"
-    if names & _ASKS:
+    if names & _ASKS or "asks" in kinds:
         return "sends requests to another machine endlessly"
     return "uses up all memory" if names & _GROWS else ""
+
+
+def _full_names(body: list[Token], syntax: Syntax) -> set[str]:
+    """The names in a body, with a dot between their parts."""
+    names, last = set(), ""
+    for at, token in enumerate(body):
+        if token.kind == "name":
+            is_member = at > 1 and body[at - 1].text in syntax.members and body[at - 2].kind == "name"
+            last = f"{last}.{token.text}" if is_member else token.text
+            names.add(last.replace("::", "."))
+    return names
 
 
 def _prints_to_file(body: list[Token], syntax: Syntax) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from itertools import islice, pairwise, product
 from typing import Protocol
 
@@ -144,7 +144,7 @@ class ScriptRun(Struct, eq=False):
             self.depth -= 1
 
     def _loops(self, tokens: list[Token]) -> None:
-        for steps, deed in endless(tokens, self.syntax):
+        for steps, deed in endless(tokens, self.syntax, self._kinds):
             if self.loops >= MAX_LOOPS or self.steps > MAX_STEPS:
                 self.whole = False
                 return
@@ -152,6 +152,19 @@ class ScriptRun(Struct, eq=False):
             self.steps += steps
             if deed is not None:
                 self.add(deed)
+
+    def _kinds(self, name: str) -> Set[str]:
+        """What the function of this name does, by the deeds that calls with an unknown file and an address come to."""
+        full = self.library.full(name)
+        act = self.library.functions.get(full)
+        if act is None or isinstance(self._function(full), Routine):
+            return frozenset()
+        kinds: set[str] = set()
+        for first in _TRIED:
+            trial = ScriptRun(self.syntax, self.library, self.walker)
+            act(trial, [first], None)
+            kinds.update(_kind(deed) for deed in trial.deeds)
+        return kinds
 
     def runs_unknown(self) -> None:
         """Notes that something runs of which nothing is known. In a function that nothing calls, nothing could be known."""
@@ -294,6 +307,18 @@ class ScriptRun(Struct, eq=False):
             if isinstance(arg, Routine):
                 self.invoke(arg, [Unknown(sources=origin)] * 2)
         return Unknown(kind=f"{name}()", sources=origin)
+
+
+_TRIED = ("file", "https://machine.invalid/")
+"""What a function is called with to find out what it does."""
+
+
+def _kind(deed: Deed) -> str:
+    if deed.redirects:
+        return "writes"
+    if deed.kind in ("send", "request"):
+        return "asks"
+    return "starts" if deed.text or deed.argv[:1] == _TRIED[:1] else ""
 
 
 ENVIRONMENT = Unknown(kind="environment", sources=(FROM_ENVIRONMENT,))

@@ -21,7 +21,8 @@ class Keywords(msgspec.Struct, frozen=True, dict=True):
 
     `passed`: at the beginning of a statement, nothing needs to be known of them; `prefixes`: the same in front of a value,
     such as `not`, and of a call that gives its argument back, such as `echo`; `blocks`: where `end` closes blocks, those
-    that open one.
+    that open one; `forever` begin a loop that has no condition; `leaves` end a loop or wait in it, beside those that any
+    language has.
     """
 
     functions: str = "function"
@@ -36,6 +37,8 @@ class Keywords(msgspec.Struct, frozen=True, dict=True):
     passed: str = "if else while do"
     prefixes: str = "return not"
     blocks: str = ""
+    forever: str = ""
+    leaves: str = ""
 
     @LazyValue
     def kinds(self) -> Mapping[str, frozenset[str]]:

@@ -14,6 +14,6 @@ RUBY = Syntax(
         passed="if while unless until elsif do else begin then end case BEGIN END ensure rescue when in",
         prefixes="not yield defined return puts p print and or in else then do begin if unless while until case when"
         " public private protected",
-        blocks="def do if unless case while until begin class module for",
+        blocks="def do if unless case while until begin class module for", forever="loop",
     ),
 )  # fmt: skip
