@@ -412,7 +412,7 @@ def test_what_is_saved_after_the_call_may_have_begun_is_not_kept(desk: Desk) -> 
     entry = desk.folder.save(CAUSE, fill, lambda _: False, lambda: bool(begun and begun[0].paths))
     assert [Path(each.path).name for each in entry.paths] == ["notes.txt"]
     assert entry.left_out != ()
-    assert sorted(each.name for each in (desk.folder.path / entry.id).iterdir()) == ["1", "entry.json"]
+    assert sorted(each.name for each in (desk.folder.path / entry.id).iterdir()) == ["1", "entry.json", "incomplete"]
 
 
 def test_limits_leave_out_what_is_too_large(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -675,9 +675,8 @@ def test_what_is_recorded_is_true_as_long_as_it_is_kept(desk: Desk) -> None:
     assert (code, reason) == (undo_notes.KEPT, f"can be undone: toolguard undo {entry.id}")
     assert undo_notes.current(desk.state, code, reason) == reason
     desk.folder.remove(entry.id)
-    gone = undo_notes.current(desk.state, code, reason)
-    assert "can be undone" not in gone
-    assert entry.id in gone
+    gone = f"could be undone, but what was kept under {entry.id} is gone"
+    assert undo_notes.current(desk.state, code, reason) == gone
 
 
 def test_a_call_of_which_a_part_is_kept_says_so_until_that_is_gone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -721,6 +720,23 @@ def test_the_entry_of_a_held_call_has_its_nonce_as_its_name(desk: Desk, nonce: s
         desk.folder.save(cause, lambda saving: saving.present(str(desk.work / "notes.txt")), lambda _: False)
     assert len(desk.folder.entries()) == 2
     assert undo_notes.offer(desk.state, nonce) == f"toolguard undo {nonce} undoes it"
+
+
+def test_a_held_call_of_which_a_part_is_kept_is_not_said_to_be_undone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each surface asks `offer`; that of the audit log asks `current`."""
+    monkeypatch.setattr(undo_saving, "MAX_COPIED", 4)
+    monkeypatch.setattr(system_calls, "NAME", "none")
+    nonce = "3fa9c1d2"
+    changes = tuple(ReplacedContent("replaced", str(desk.work / name)) for name in ("other.txt", "notes.txt"))
+    entry = desk.folder.save(UndoCause(1.0, nonce=nonce), lambda saving: saving.save(changes), lambda _: False)
+    assert (entry.id, len(entry.paths), len(entry.left_out)) == (nonce, 1, 1)
+    assert undo_notes.offer(desk.state, nonce) == f"toolguard undo {nonce} undoes a part of it"
+    code, reason = undo_notes.recorded(nonce, entry.left_out[0])
+    assert undo_notes.current(desk.state, code, reason) == reason
+    desk.folder.remove(nonce)
+    assert undo_notes.offer(desk.state, nonce) == ""
+    gone = f"a part of it could be undone, but what was kept under {nonce} is gone"
+    assert undo_notes.current(desk.state, code, reason) == gone
 
 
 @pytest.mark.parametrize("nonce", ["../escape", "3f/a9c1", "", "UPPER123", "3f"])

@@ -9,6 +9,9 @@ import msgspec
 Was = Literal["file", "folder", "link", "nothing", "moved"]
 
 DESCRIPTION = "entry.json"
+INCOMPLETE = "incomplete"
+"""A file beside it if something was left out: a description takes too long to read where a call is only shown."""
+
 MAX_ENTRY = 8_000_000
 """Bytes of the file that describes an entry."""
 

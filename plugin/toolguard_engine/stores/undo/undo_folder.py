@@ -19,7 +19,7 @@ import msgspec
 
 from toolguard_engine.stores import atomic, state_files
 from toolguard_engine.stores.undo import undo_notes
-from toolguard_engine.stores.undo.undo_entry import DESCRIPTION, ENTRIES, MAX_ENTRY, UndoCause, UndoEntry
+from toolguard_engine.stores.undo.undo_entry import DESCRIPTION, ENTRIES, INCOMPLETE, MAX_ENTRY, UndoCause, UndoEntry
 from toolguard_engine.stores.undo.undo_saving import UndoSaving
 from toolguard_engine.stores.undo.undo_sizes import UndoSizes
 
@@ -65,6 +65,8 @@ class UndoFolder:
                 if len(data) > MAX_ENTRY:
                     raise OSError(errno.EFBIG, "the names of what is changed are too long")
                 (folder / DESCRIPTION).write_bytes(data)
+                if entry.left_out:
+                    (folder / INCOMPLETE).touch()
                 folder.rename(self.path / name)
                 self._sizes.add(name, cause.at, entry.size + OF_ENTRY)
         finally:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Literal
 
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.state_files import UNDO
-from toolguard_engine.stores.undo.undo_entry import DESCRIPTION
+from toolguard_engine.stores.undo import undo_entry
 
 EVENT = "kept"
 """The event of the audit log about a call that can be undone."""
@@ -36,14 +37,16 @@ def recorded(name: str, why: str) -> tuple[str, str]:
 def current(state_dir: Path, code: str, reason: str) -> str:
     """The reason of such a line as it is true now; any other reason as it is."""
     match = _RECORDED.match(reason) if code in (KEPT, PARTIAL) else None
-    if match is None or is_kept(state_dir, match[1]):
+    if match is None or what_is_kept(state_dir, match[1]):
         return reason
-    return f"could be undone, but what was kept under {match[1]} is gone: it was too old or took too much room"
+    part = "a part of it " if code == PARTIAL else ""
+    return f"{part}could be undone, but what was kept under {match[1]} is gone"
 
 
 def offer(state_dir: Path, nonce: str) -> str:
-    """How to undo the held call that ran under this nonce; empty if nothing of it is kept."""
-    return f"toolguard undo {nonce} undoes it" if is_name(nonce) and is_kept(state_dir, nonce) else ""
+    """How to undo the held call that ran under this nonce, or a part of it; empty if nothing of it is kept."""
+    kept = what_is_kept(state_dir, nonce) if is_name(nonce) else ""
+    return f"toolguard undo {nonce} undoes {'it' if kept == 'all' else 'a part of it'}" if kept else ""
 
 
 def is_name(text: str) -> bool:
@@ -51,10 +54,17 @@ def is_name(text: str) -> bool:
     return re.fullmatch(_ID, text) is not None
 
 
-def is_kept(state_dir: Path, name: str) -> bool:
-    """Whether there is an entry of this name, or that cannot be found out."""
+def what_is_kept(state_dir: Path, name: str) -> Literal["", "part", "all"]:
+    """How much of what a call changed is kept under this name. What cannot be found out is there, and may be a part."""
+    entry = atomic.own_folder(state_dir) / UNDO / name
+    if not _may_exist(entry / undo_entry.DESCRIPTION):
+        return ""
+    return "part" if _may_exist(entry / undo_entry.INCOMPLETE) else "all"
+
+
+def _may_exist(path: Path) -> bool:
     try:
-        os.stat(atomic.own_folder(state_dir) / UNDO / name / DESCRIPTION)
+        os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
