@@ -93,7 +93,11 @@ runpy.run_module("toolguard_engine", run_name="__main__")
 """
 PATIENCE = (
     ("engine.mjs", "SYNC_LIMIT_MS = 250;", "SYNC_LIMIT_MS = 3_000;"),
-    ("command.mjs", '"-m", "toolguard_engine"', f'"-c", {json.dumps(_PATIENT_ENGINE)}'),
+    (
+        "command.mjs",
+        '"-m", module,',
+        f'...(module === "toolguard_engine" ? ["-c", {json.dumps(_PATIENT_ENGINE)}] : ["-m", module]),',
+    ),
 )
 """For a file of the plugin: what stands there, and what is put there for these tests. An engine that waits for its store
 says nothing, and counts as silent after five seconds."""
