@@ -105,7 +105,7 @@ class CallReader(TokenReader):
         if self.is_sign(start, end, "("):
             params = (start + 1, min(self.tokens[start].match, end))
             start = params[1] + 1
-        if self.run.syntax.ends:
+        if self.run.syntax.closes:
             close = self.ending(at, end)
             routine = self.routine(params, (start, close))
         else:
@@ -134,7 +134,7 @@ class CallReader(TokenReader):
         return at + 1 if is_next else at
 
     def ending(self, at: int, end: int) -> int:
-        """The `end` of the block that a keyword opens."""
+        """The word that closes the block which a keyword opens."""
         depth, fresh = 0, True
         for position in range(at, end):
             token = self.tokens[position]
@@ -146,7 +146,7 @@ class CallReader(TokenReader):
                 ):
                     loop = self.run.syntax is RUBY and token.text == "do" and self._loop_before(position)
                     depth += not loop
-                elif token.text == "end" or (token.text == "until" and "repeat" in self.blocks):
+                elif token.text == self.run.syntax.closes or (token.text == "until" and "repeat" in self.blocks):
                     depth -= 1
                     if depth <= 0:
                         return position
@@ -247,7 +247,7 @@ class CallReader(TokenReader):
         first = choices(value)[0]
         if isinstance(first, Library | dict):
             return self.run_member(first, key)
-        if isinstance(first, str) and key.lower() in _OWN_NAME and not self.run.syntax.ends:
+        if isinstance(first, str) and key.lower() in _OWN_NAME and not self.run.syntax.closes:
             return value
         return Library(f".{key}")
 
@@ -308,7 +308,8 @@ class CallReader(TokenReader):
         run, token = self.run, self.tokens[at]
         if run.library.command is not None:
             return None
-        if isinstance(value, Routine) and (self.tokens[at - 1].kind != "name" or self.tokens[at - 1].text == "end"):
+        before = self.tokens[at - 1]
+        if isinstance(value, Routine) and (before.kind != "name" or before.text == run.syntax.closes):
             return None  # a function that has just been written is not called by what follows
         if not isinstance(value, Library | Routine) or not (run.syntax.bare or getattr(value, "name", "") in run.loading):
             return None
@@ -359,7 +360,7 @@ class CallReader(TokenReader):
 
     def method(self, at: int, end: int) -> int:
         """`name(params) {` in a class."""
-        if not self.is_sign(at + 1, end, "(") or self.run.syntax.ends or self.run.syntax in (AWK, PERL, POWERSHELL):
+        if not self.is_sign(at + 1, end, "(") or self.run.syntax.closes or self.run.syntax in (AWK, PERL, POWERSHELL):
             return -1
         close = self.tokens[at + 1].match
         words = self.run.syntax.keywords.kinds

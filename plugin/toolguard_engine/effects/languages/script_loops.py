@@ -98,26 +98,27 @@ def _before(tokens: list[Token], at: int) -> int:
 
 def _opened(token: Token, syntax: Syntax, *, fresh: bool) -> int:
     """Says by how much a word changes the depth of blocks. `fresh`: it begins a statement."""
-    if token.text == "end" and token.kind == "name":
+    if token.text == syntax.closes and token.kind == "name":
         return -1
     opens = token.text in syntax.keywords.kinds["blocks"] - _LOOPS
     return int(opens and (fresh or token.text not in _CONDITIONS))
 
 
 def _end(tokens: list[Token], start: int, syntax: Syntax) -> int:
-    """The end of a single statement, or the `end` of a block."""
-    depth, fresh = 0 if start < len(tokens) and tokens[start].text == "do" else 1, True
+    """The end of a single statement, or the word that closes a block."""
+    counted = start < len(tokens) and tokens[start].text == "do" and "do" in syntax.keywords.kinds["blocks"]
+    depth, fresh = 0 if counted else 1, True
     at = start
     while at < min(len(tokens), start + MAX_BODY):
         token = tokens[at]
-        if syntax.ends:
+        if syntax.closes:
             depth += _opened(token, syntax, fresh=fresh)
             if not depth:
                 break
             fresh = token.kind == "end" or token.text in _BOUNDARIES
         elif token.kind == "end" or token.text == ";":
             break
-        at = token.match + 1 if token.match > at and not syntax.ends else at + 1
+        at = token.match + 1 if token.match > at and not syntax.closes else at + 1
     return at
 
 

@@ -153,7 +153,7 @@ def _type(reader: CallReader, at: int, end: int) -> int:
 
 def _class(reader: CallReader, at: int, end: int) -> int:
     opened = reader.skip_to(at, end, "{")
-    if reader.run.syntax.ends:
+    if reader.run.syntax.closes:
         return at + 2
     if at + 1 < end:
         reader.run.names["class"] = reader.tokens[at + 1].text
@@ -161,7 +161,7 @@ def _class(reader: CallReader, at: int, end: int) -> int:
 
 
 def _use(reader: CallReader, at: int, end: int) -> int:
-    while at < end and not reader.is_sign(at, end, ";"):
+    while at < end and reader.tokens[at].kind != "end" and not reader.is_sign(at, end, ";"):
         at += 1
     return at
 

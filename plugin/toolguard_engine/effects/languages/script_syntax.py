@@ -17,10 +17,11 @@ class Keywords(msgspec.Struct, frozen=True, dict=True):
 
     `functions` begin one; `classes` begin a class; `spaces` name a module around what follows; `types` describe values and
     do nothing; `loops` are those that give a variable the elements of something; `declares`: in front of variables that get
-    values; `imports`: `import a from "m"`; `uses`: the rest of the statement says what is loaded; `sets`: `set a to b`.
+    values; `imports`: `import a from "m"`; `uses`: the rest of the statement says what is
+    loaded and is no value; `sets`: `set a to b`.
 
     `passed`: at the beginning of a statement, nothing needs to be known of them; `prefixes`: the same in front of a value,
-    such as `not`, and of a call that gives its argument back, such as `echo`; `blocks`: where `end` closes blocks, those
+    such as `not`, and of a call that gives its argument back, such as `echo`; `blocks`: where a word closes blocks, those
     that open one; `forever` begin a loop that has no condition; `leaves` end a loop or wait in it, beside those that any
     language has.
     """
@@ -51,9 +52,9 @@ class Syntax(msgspec.Struct, frozen=True):
     (values are filled in), `command`, or empty; `marks`: which of them begin a text at all, so an apostrophe that does not
     is left out; `doubles`: whether a quote that is written twice stands for itself; `lines`: whether a line end ends a
     statement; `concat`: the signs that join texts; `patterns`: whether `/` may begin a regular expression; `quotes`: words
-    that do; `ends`: whether `end` closes blocks; `bare`: whether arguments need no parentheses; `operators`: names that are
-    operators; `members`: the signs in front of a member; `keys`: whether `for (x in y)` takes keys instead of elements;
-    `keywords`: see there.
+    that do; `closes`: the word that closes blocks, if one does; `bare`: whether arguments need no parentheses; `operators`:
+    names that are operators; `members`: the signs in front of a member; `keys`: whether `for (x in y)` takes keys instead of
+    elements; `keywords`: see there.
 
     `filled`: how what is filled into a text begins: with a bracket that goes on to its closing one, or a whole name; what
     is escaped needs no care. `flat`: whether a text ends at the first quote, even within what is filled in; `sigils`:
@@ -67,7 +68,7 @@ class Syntax(msgspec.Struct, frozen=True):
     concat: frozenset[str] = frozenset({"+"})
     patterns: bool = False
     quotes: str = ""
-    ends: bool = False
+    closes: str = ""
     bare: bool = False
     escape: str = "\\"
     marks: str = "\"'`"

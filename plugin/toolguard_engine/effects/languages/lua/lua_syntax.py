@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolguard_engine.effects.languages.script_syntax import Keywords, Syntax
 
-LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), ends=True, bare=True,
+LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), closes="end", bare=True,
     operators=frozenset({"and", "or"}), members=frozenset({".", ":"}),
     keywords=Keywords(
         passed="if while until elseif do else then end repeat",
