@@ -167,6 +167,40 @@ def test_what_a_script_reads_is_data(language: str) -> None:
     assert _decision(f"{shown} | {start} script.x /dev/stdin") == "allow"
 
 
+SPELLINGS = {
+    "//dev/stdin": 0,
+    "/dev/../dev/stdin": 0,
+    "../../../../dev/stdin": 0,
+    "/proc/thread-self/fd/0": 0,
+    "/proc/$$/fd/0": 0,
+    "/proc/self/task/1/fd/0": 0,
+    "/dev/./fd/3": 3,
+    "//dev/fd/3": 3,
+    "/proc/$PPID/fd/3": 3,
+}
+
+
+@pytest.mark.parametrize("language", [*READ, "shell"])
+def test_a_script_that_is_no_file_goes_by_what_its_name_means(language: str) -> None:
+    is_shell = language == "shell"
+    start = "bash" if is_shell else _named(language, LANGUAGES[language].runs or LANGUAGES[language].programs.split()[0])
+    document = f"<<'END'\n{f'rm -rf {PLACE}' if is_shell else _code(language)}\nEND\n"
+    commands = [f"{start} {name} {number or ''}{document}" for name, number in SPELLINGS.items()]
+    commands += [f"exec 3{document}{start} {name}" for name in ("/proc/$$/fd/3", "/dev/./fd/3")]
+    commands += [f"cd /dev; {start} {name} {document}" for name in ("stdin", "fd/0", "./fd/0", "../dev/stdin")]
+    assert [command for command in commands if _decision(command) == "allow"] == []
+
+
+@pytest.mark.parametrize("language", [*READ, "shell"])
+def test_a_script_at_a_descriptor_of_which_nothing_is_known_is_held(language: str) -> None:
+    known = LANGUAGES.get(language)
+    start = "bash" if known is None else _named(language, known.runs or known.programs.split()[0])
+    assert _decision(f"{start} /dev/fd/7") != "allow"
+    assert _decision(f"{start} /proc/4711/fd/7") != "allow"
+    assert _decision(f"{start} /dev/null") == "allow"
+    assert _decision(f"{start} /dev/shm/x") == "allow"
+
+
 def test_each_language_that_is_read_is_found_by_its_files_or_options() -> None:
     """One without a program that runs it, or without a way to name its code, would be read by nobody."""
     for language in READ:

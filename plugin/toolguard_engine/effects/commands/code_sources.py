@@ -125,7 +125,8 @@ def fed_scripts(program: ProgramRun) -> list[StdinSource]:
     """What scripts hold that are no files: the input under a name of it, the output of a substitution (`ruby <(cat x)`)."""
     if program.stdin is None and not program.given and not program.redirects:
         return []
-    named = (word for words in readings(program) for word in script_words(words) if word.text != "-")
+    is_read = _reader(program, language(program.name)) is None  # else the input is no code unless it is named
+    named = (word for words in readings(program) for word in script_words(words) if word.text != "-" or not is_read)
     feeds = {word.at: feed for word in named if (feed := program.content(word)) is not None}
     return list(feeds.values())
 

@@ -27,10 +27,11 @@ from toolguard_engine.effects.commands.code_sources import (
     names_input,
     plain_name,
     readings,
+    script_words,
     source,
 )
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import DESCRIPTORS, UNKNOWN, Effect, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.command import DESCRIPTORS, STDIN, UNKNOWN, Effect, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.languages import code_deeds
 from toolguard_engine.effects.languages.code_deeds import CodeReading
@@ -114,6 +115,17 @@ def _may_be_code(program: ProgramRun, at: int, feed: StdinSource, words: Command
     return UNKNOWN in word and (is_alone or bool(words.unknown) or any(option.word == at - 1 for option in words.given))
 
 
+_NO_FILES = (*DESCRIPTORS, "/proc/")
+
+
+def _from_nowhere(program: ProgramRun) -> Iterator[Effect]:
+    """A script that is no file, although nothing is known to be opened under its name: `bash /dev/fd/7`."""
+    for word in (word for words in readings(program) for word in script_words(words)):
+        if word.text.startswith(_NO_FILES) and word.text not in STDIN and program.content(word) is None:
+            yield Effect("run-text", word.text, "", frozenset({"unknown"}), program)
+            return
+
+
 _HANDED_OUT = lazy_re.compile(r"-[ilp]{1,3}\Z")
 _SITS_THERE = program_catalogue.programs("session_opener")
 _STARTERS = program_catalogue.programs("shell_starter")
@@ -132,6 +144,7 @@ def _shell_out(program: ProgramRun) -> Iterator[Effect]:
 
 def _shell(program: ProgramRun, _: Where) -> Iterator[Effect]:
     yield from _from_substitution(program)
+    yield from _from_nowhere(program)
     yield from _shell_out(program)
     words = program.words
     runs_text = words.has("-c") or bool(words.named("script"))
@@ -178,6 +191,7 @@ def _serves(program: ProgramRun, where: Where) -> Iterator[Effect]:
 
 def _interpreter(program: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _from_substitution(program)
+    yield from _from_nowhere(program)
     yield from _serves(program, where)
     found = source(program)
     is_its_input = found is None and language(program.name) != "awk" and not is_script(program)

@@ -27,7 +27,7 @@ from toolguard_engine.effects.commands.walk_state import (
 )
 from toolguard_engine.effects.commands.walk_steps import AGAIN
 from toolguard_engine.effects.commands.written_files import located
-from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts import descriptors, program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.manuals import wrapper_catalogue
@@ -104,13 +104,22 @@ class ProgramWalk(CodeWalk):
 
     def _with_descriptors(self, program: ProgramRun) -> ProgramRun:
         """The same program, whose words that name what is opened at a descriptor are given that: `sh /dev/fd/3`, `make
-        --file=/dev/fd/3`."""
+        --file=/dev/fd/3`. Those of programs that run what they are named have one spelling then."""
+        if program.name in interpreters.PROGRAMS or code_sources.language(program.name):
+            plain = tuple([descriptors.plain(word, program.cwd) for word in program.argv])
+            program = program.with_words(plain) if plain != program.argv else program
         feeds = {
-            at: feed
-            for at, word in enumerate(program.argv)
-            if "/fd/" in word and (feed := self.opened.get(word.rpartition("/")[2])) is not None
+            at: self.descriptor(number)
+            for at, word in enumerate(program.argv if self.opened else ())
+            if "/fd/" in word and ((number := word.rpartition("/")[2]) in self.opened or UNKNOWN in number)
         }
         return replace(program, given=(*program.given, *feeds.items())) if feeds else program
+
+    def descriptor(self, number: str) -> StdinSource:
+        """What was opened at a descriptor; everything that was opened if its number is unknown."""
+        if UNKNOWN in number and self.opened:
+            return together(list(self.opened.values()), exact=False)
+        return self.opened.get(number.rstrip("-")) or StdinSource()
 
     def _printed_into(self, program: ProgramRun, state: ShellState) -> None:
         """`printf -v x`: sets a variable to what it would print."""
@@ -130,8 +139,7 @@ class ProgramWalk(CodeWalk):
 
     def run(self, program: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
-        if self.opened:
-            program = self._with_descriptors(program)
+        program = self._with_descriptors(program)
         self.pay(program, state)
         if state.functions and program.name in state.functions and program.name not in state.calling:
             return self._call(program, state)

@@ -393,7 +393,7 @@ class Walk(ValueWalk):
                 redirects.append(Redirect("read", target, redirect.fd))
             elif redirect.operator == "<&" or (redirect.operator == ">&" and _DESCRIPTOR.fullmatch(target)):
                 if redirect.operator == "<&" and redirect.fd in ("", "0") and target not in ("-", "0"):
-                    fed = self._descriptor(target)
+                    fed = self.descriptor(target)
                 elif redirect.operator == ">&" and target in self.targets:
                     redirects.append(Redirect("append", self.targets[target], redirect.fd))
             else:
@@ -412,12 +412,6 @@ class Walk(ValueWalk):
             return feed
         self.opened[fd] = feed
         return fed
-
-    def _descriptor(self, number: str) -> StdinSource:
-        """What was opened at a descriptor; everything that was opened if its number is unknown."""
-        if UNKNOWN in number and self.opened:
-            return together(list(self.opened.values()), exact=False)
-        return self.opened.get(number.rstrip("-")) or StdinSource()
 
     def _shown(self, path: str, cwd: str) -> StdinSource:
         """What is read from a path."""
