@@ -15,6 +15,10 @@ FORMS = {
         'const f = function (a) { require("child_process").execSync(a) }\nf("CODE")',
         'const o = { g(a) { require("child_process").execSync(a) } }\no.g("CODE")',
         'const o = { g: (a) => require("child_process").execSync(a) }\no.g("CODE")',
+        'const f = a => require("child_process").execSync(a); f.call(null, "CODE")',
+        'const f = a => require("child_process").execSync(a); f.apply(null, ["CODE"])',
+        'const f = a => require("child_process").execSync(a); Reflect.apply(f, null, ["CODE"])',
+        'const f = a => require("child_process").execSync(a); f.bind(null, "CODE")()',
         'const f = async (a) => await g(a)\nrequire("child_process").execSync("CODE")',
         'const f = (a) => g(a)\n!require("child_process").execSync("CODE")',
         'const f = (a) => a instanceof Map ? 1 : new Set(a)\nrequire("child_process").execSync("CODE")',
@@ -37,6 +41,7 @@ FORMS = {
     ),
     "lua": (
         'local f = function(a) os.execute(a) end f("CODE")',
+        'pcall(function(a) os.execute(a) end, "CODE")',
         't = {} function t.g(a) os.execute(a) end t.g("CODE")',
         't = {} function t:g(a) os.execute(a) end t:g("CODE")',
         't = {} t.g = function(a) os.execute(a) end t.g("CODE")',

@@ -107,3 +107,13 @@ def test_the_body_of_a_function_may_begin_on_the_next_line(language: str) -> Non
     code = "\n".join(DEFINED_BELOW[language]).replace("CODE", f"rm -rf {PLACE}")
     assert _deletes(language, code)
     assert not _deletes(language, code.replace(PLACE, "/tmp/x"))
+
+
+@pytest.mark.parametrize("language", sorted(DEFINED.keys() - IN_ORDER))
+def test_all_calls_in_front_of_a_definition_are_followed(language: str) -> None:
+    define, call = DEFINED[language]
+    codes = (*(f"ls {number}" for number in range(200)), f"rm -rf {PLACE}")
+    calls = call.replace('NAME("CODE")', "; ".join(f'NAME("{code}")' for code in codes))
+    reading = READERS[language](f"{calls}\n{define}".replace("NAME", "f"))
+    assert reading is not None
+    assert any(PLACE in str(deed) for deed in reading.deeds)

@@ -301,11 +301,14 @@ class ScriptRun(Struct, eq=False):
         return dict(zip(parts[::2], parts[1::2], strict=True)) if isinstance(value, dict) else parts
 
     def unknown(self, name: str, args: list[Value], base: Value) -> Value:
-        """The result of a call that is not known; functions among its arguments are called."""
+        """The result of a call that is not known. Functions among its arguments are called, with what stands behind
+        them, and a function whose method this is, with all of them."""
         origin = sources(base, *args)
-        for arg in args[:MAX_CHOICES]:
+        for at, arg in enumerate([base, *args[:MAX_CHOICES]]):
             if isinstance(arg, Routine):
                 self.invoke(arg, [Unknown(sources=origin)] * 2)
+                if texts := _texts(args[at:]):
+                    self.invoke(arg, [one_of(texts)] * 2)
         return Unknown(kind=f"{name}()", sources=origin)
 
 
@@ -327,6 +330,12 @@ ENVIRONMENT = Unknown(kind="environment", sources=(FROM_ENVIRONMENT,))
 def _all_unknown(deed: Deed) -> bool:
     words = (*option_parser.plain(deed.argv).texts, *(redirect.target for redirect in deed.redirects))
     return not any(word.strip(UNKNOWN + "./") for word in (*words, deed.text, deed.target))
+
+
+def _texts(args: list[Value]) -> list[Value]:
+    """The texts among these arguments, and those in lists."""
+    values = [value for arg in args for value in (arg if isinstance(arg, list) else [arg])]
+    return [value for value in values if isinstance(value, str)]
 
 
 def distributed(fold: Callable[[Value, Value], Value], left: Value, right: Value) -> Value:
