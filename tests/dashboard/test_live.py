@@ -102,6 +102,33 @@ def test_a_pause_keeps_the_list_as_it_is(machine: Machine, visits: Visits) -> No
     expect(page.locator("[data-event]").first).to_have_attribute("data-event", newest(machine))
 
 
+def test_a_pause_ends_where_other_events_are_asked_for(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go("timeline")
+    page.get_by_label("Range").select_option("7d")
+    expect(page.locator("[data-event]")).to_have_count(1)
+    page.get_by_role("button", name="Pause").click()
+    page.go_back()
+    expect(page.get_by_label("Range")).to_have_value("24h")
+    expect(page.locator("[data-event]")).to_have_count(1)
+    expect(page.get_by_role("button", name="Pause")).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_pause_counts_what_fits(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go("timeline")
+    page.get_by_role("combobox", name="Agent").select_option("main")
+    page.get_by_role("button", name="Pause").click()
+    other = VerdictRecord(now(), HOME, "other", "s", "r", "exec", "block", "rule", "It stays.", "block")
+    machine.record([call(agent="other"), call()], [other, other._replace(agent="main")])
+    expect(page.get_by_text("Paused; 2 new", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("[data-event]")).to_have_count(3)
+    page.get_by_label("Search").fill("It stays")
+    expect(page.locator("[data-event]")).to_have_count(1)
+    page.get_by_role("button", name="Pause").click()
+    machine.record([call()])
+    expect(page.get_by_text("Paused; 1 new, not searched yet", exact=True)).to_be_visible()
+
+
 @pytest.mark.thorough
 def test_a_flood_leaves_a_bounded_list(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("timeline")

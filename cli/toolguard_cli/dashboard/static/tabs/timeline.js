@@ -33,6 +33,7 @@ const RANGES = {
 const ALL = { range: "24h", since: "", until: "", gateway: "", agent: "", session: "", run: "", text: "" };
 const FIELDS = /** @type {(keyof typeof ALL)[]} */ (Object.keys(ALL));
 const CHOSEN = /** @type {const} */ (["gateway", "session", "run"]);
+const KNOWN = /** @type {const} */ (["gateway", "agent", "session"]); // of a new event, before it is asked for
 const HELP = "j, k: next, previous event. Enter: show or hide all of it. /: search. ?: these keys.";
 
 /** @param {App} app @returns {import("../main.js").Tab} */
@@ -143,7 +144,7 @@ export function timeline(app) {
     const shown = [...events.values()].sort(later);
     const now = JSON.stringify([shown.map(key), next, behind, shown.length ? null : app.state?.gateways.map(({ recording, running }) => [recording, running])]);
     fill(off, shown.length || narrowed() ? unrecorded(app) : null);
-    fill(waiting, paused ? `Paused; ${format.count(late)} new` : null);
+    fill(waiting, paused ? `Paused; ${format.count(late)} new${wanted.run || wanted.text ? ", not searched yet" : ""}` : null);
     pause.hidden = behind || wanted.range === OWN;
     newest.hidden = !behind;
     more.hidden = !next;
@@ -236,9 +237,11 @@ export function timeline(app) {
     root: el("div", { class: "stack" }, el("section", { class: "card", "aria-label": "Filters" }, filters), view.root),
     timeless: true,
     follows: ["call", "decision"],
-    event: ({ type }) => {
+    event: (event) => {
+      const { type } = event;
       if (type === "beat") return summary();
       if (type !== "call" && type !== "decision") return;
+      if (!KNOWN.every((field) => !wanted[field] || wanted[field] === event[type][field])) return;
       unannounced += 1;
       late += Number(paused);
       if (paused) draw();
@@ -250,6 +253,7 @@ export function timeline(app) {
       if (`?${given}` === (address() || "?")) return;
       Object.assign(wanted, taken(given));
       sync();
+      if (paused) hold(false);
       clear();
     },
     changed: (what) => {
