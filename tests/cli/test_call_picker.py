@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import termios
 from pathlib import Path
 
@@ -139,6 +140,14 @@ def test_what_a_key_means(places: Places, command: Command, key: str, verb: Comm
     held = hold(places)
     _, choice = call_picker.press(ScreenView(held.nonce), key, [held], command)
     assert choice == (Choice(verb, held.nonce) if verb else None)
+
+
+@pytest.mark.parametrize("command", sorted(call_picker.ANSWERS))
+def test_the_keys_stand_in_the_documents(command: Command) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "approving.md").read_text()
+    rows = [line.lower() for line in text.splitlines() if line.startswith("| ") and "`" in line.split("|")[1]]
+    keys = {word for row in rows for word in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert {*call_picker.ANSWERS[command], *call_picker.NONE, "j", "k"} <= keys
 
 
 @pytest.mark.parametrize("key", ["a", "d", "enter"])
