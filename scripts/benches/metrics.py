@@ -51,7 +51,7 @@ STATIC = "/static/style.css"
 ENDPOINTS = (
     *(f"/api/{name}?range={each}" for name in ("overview", "gateways", "models", "guard", "gateway/dev") for each in RANGES),
     *(f"/api/timeseries?range={each}{by}" for by in ("", "&by=gateway", "&by=model", "&by=agent") for each in RANGES),
-    "/api/live?limit=200", "/api/decisions?limit=200", "/api/decisions?kind=hold&gateway=dev", "/api/state", "/api/pending",
+    "/api/decisions?limit=200", "/api/decisions?kind=hold&gateway=dev", "/api/state", "/api/pending",
     "/api/openapi.json", "/metrics",
 )  # fmt: skip
 DRAWN = """

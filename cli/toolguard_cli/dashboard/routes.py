@@ -63,7 +63,6 @@ ENDPOINTS = (
         refusals=(404,),
     ),
     Endpoint("GET", "/api/models", recorded.models, "The usage of each model."),
-    Endpoint("GET", "/api/live", recorded.live, "The newest model calls."),
     Endpoint("GET", "/api/decisions", recorded.decisions, "The decisions of the guard."),
     Endpoint(
         "GET", "/api/timeline", timeline_pages.timeline, "What agents did: model calls and decisions, the newest first."

@@ -146,12 +146,6 @@ class CallRow(Shape, frozen=True):
     outcome: str
 
 
-class LiveEvents(Shape, frozen=True):
-    """The newest calls, the newest first."""
-
-    calls: list[CallRow]
-
-
 class DecisionRow(Shape, frozen=True):
     """One thing that the guard or a person decided (`kind`, see `002-guard.sql`). `shown`: the call, redacted."""
 

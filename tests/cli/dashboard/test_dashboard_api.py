@@ -24,7 +24,7 @@ from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 from toolguard_engine.stores.sqlite.standings import FileStandings
 
 GETS = (
-    "/api/overview", "/api/timeseries", "/api/gateways", f"/api/gateway/{NAMES[0]}", "/api/models", "/api/live",
+    "/api/overview", "/api/timeseries", "/api/gateways", f"/api/gateway/{NAMES[0]}", "/api/models",
     "/api/decisions", "/api/timeline", "/api/guard", "/api/state", "/api/pending", "/api/settled", "/api/spending",
 )  # fmt: skip
 
@@ -63,7 +63,6 @@ def test_a_timeline_in_pages(shared: Served) -> None:
 def test_series_of_one(shared: Served) -> None:
     of_one = shared.get(f"/api/timeseries?gateway={NAMES[0]}&model=big&by=agent")
     assert {each["name"] for each in of_one["series"]} <= {"agent-0", "agent-1", ""}
-    assert len(shared.get("/api/live?limit=3")["calls"]) == 3
     first = shared.get("/api/decisions?limit=5")
     older = shared.get(f"/api/decisions?limit=5&before={first['next']}")
     assert max(each["id"] for each in older["decisions"]) < min(each["id"] for each in first["decisions"])
@@ -74,7 +73,8 @@ def test_series_of_one(shared: Served) -> None:
     "path",
     [
         "/api/overview?range=1y", "/api/overview?range=24h&range=7d", "/api/overview?rang=7d", "/api/timeseries?by=session",
-        "/api/live?limit=0", "/api/live?limit=201", "/api/live?limit=1.5", "/api/live?limit=", "/api/decisions?before=-1",
+        "/api/decisions?limit=0", "/api/decisions?limit=201", "/api/decisions?limit=1.5", "/api/decisions?limit=",
+        "/api/decisions?before=-1",
         "/api/decisions?before=null", f"/api/guard?gateway={'x' * 201}", "/api/state?x=1", "/api/hello?nonce=zz",
         f"/api/decisions?before={2**63}", "/api/timeline?before=1.2", "/api/timeline?before=-1.0.0",
         "/api/timeline?limit=201", "/api/timeline?since=x", f"/api/timeline?until={2**53}",
@@ -100,7 +100,8 @@ def test_hostile_texts_are_texts(tmp_path: Path) -> None:
         for path in (*GETS, "/api/timeseries?by=model&range=30d", "/api/decisions?limit=200"):
             assert server.ask(path).headers["content-type"] == "application/json"
             json.dumps(server.get(path))
-        assert {each["model"] for each in server.get("/api/live")["calls"]} >= {metrics_seed.MARKUP, metrics_seed.SQL}
+        events = server.get("/api/timeline?since=0")["events"]
+        assert {each["call"]["model"] for each in events if each["call"]} >= {metrics_seed.MARKUP, metrics_seed.SQL}
         assert server.ask(f"/api/gateway/{metrics_seed.SQL.replace(' ', '%20')}").status in (200, 404)
         assert server.ask("/metrics").headers["content-type"].startswith("text/plain")
         (held,) = server.get("/api/pending")["pending"]

@@ -35,13 +35,10 @@ class One(Ranged, frozen=True, kw_only=True):
     id: Name
 
 
-class Newest(Query, frozen=True):
-    limit: Limit = 50
-
-
-class DecisionFeed(Newest, frozen=True):
+class DecisionFeed(Query, frozen=True):
     """`text`: anywhere in a decision; the others are exact. Empty for all."""
 
+    limit: Limit = 50
     before: RowId | UnsetType = UNSET
     gateway: Name = ""
     kind: Name = ""
@@ -78,11 +75,6 @@ def gateway(visit: RequestContext, asked: One) -> result_types.GatewayTotals:
 def models(visit: RequestContext, asked: Ranged) -> result_types.Models:
     with visit.metrics() as db:
         return queries.models(db, asked.range, visit.now)
-
-
-def live(visit: RequestContext, asked: Newest) -> result_types.LiveEvents:
-    with visit.metrics() as db:
-        return queries.live(db, asked.limit)
 
 
 def decisions(visit: RequestContext, asked: DecisionFeed) -> result_types.Decisions:

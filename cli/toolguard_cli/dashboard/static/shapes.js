@@ -11,7 +11,6 @@
 /** @typedef {{ model: string, provider: string, totals: Totals, tokenShare: number, costShare: number, costPer1k: number | null, meanMs: number | null }} ModelRow */
 /** @typedef {{ range: Range, models: ModelRow[] }} Models */
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, channel: string, provider: string, model: string, input: number, output: number, cacheRead: number, cacheWrite: number, total: number, costUsd: number | null, estimated: boolean, durationMs: number | null, outcome: string }} CallRow */
-/** @typedef {{ calls: CallRow[] }} LiveEvents */
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, run: string, tool: string, kind: string, decision: string, code: string, reason: string, nonce: string, shown: string, person: string, place: string }} DecisionRow */
 /** @typedef {{ decisions: DecisionRow[], next: number | null, answers: DecisionRow[] }} Decisions */
 /** @typedef {{ at: number, agent: string, session: string, run: string, gateway: string, call: CallRow | null, decision: DecisionRow | null }} TimelineEvent */

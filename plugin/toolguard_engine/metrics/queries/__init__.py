@@ -8,7 +8,7 @@ whole. `now` is in milliseconds since 1970. SQLite's errors are left to the call
 from toolguard_engine.metrics.queries import undoable
 from toolguard_engine.metrics.queries.call_totals import models, overview, timeseries
 from toolguard_engine.metrics.queries.decision_totals import SAVED_PER_LOOP, guard
-from toolguard_engine.metrics.queries.feeds import DecisionFilter, calls_after, decisions, decisions_after, live, newest
+from toolguard_engine.metrics.queries.feeds import DecisionFilter, calls_after, decisions, decisions_after, newest
 from toolguard_engine.metrics.queries.gateway_totals import gateway, gateways, known
 from toolguard_engine.metrics.queries.timelines import TimelineFilter, search, timeline
 from toolguard_engine.metrics.queries.usage_totals import UsageShares, usage
@@ -25,7 +25,6 @@ __all__ = [
     "gateways",
     "guard",
     "known",
-    "live",
     "models",
     "newest",
     "overview",

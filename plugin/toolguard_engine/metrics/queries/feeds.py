@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from toolguard_engine.metrics.queries.row_values import EXACT, known_money, text, whole
 from toolguard_engine.metrics.queries.sums import MAX_NAME
-from toolguard_engine.metrics.result_types import CallRow, DecisionRow, Decisions, LiveEvents
+from toolguard_engine.metrics.result_types import CallRow, DecisionRow, Decisions
 from toolguard_engine.metrics.row_writer import OWN
 
 MOST = 200
@@ -28,21 +28,9 @@ MAX_ANSWERS = 5_000
 """Answers of a kind that are read for one page of decisions."""
 
 
-def live(connection: sqlite3.Connection, limit: int = 50) -> LiveEvents:
-    """The calls that toolguard wrote last, then, if there is room, the newest imported ones. Its own are not ordered by
-    time: a wrong clock would keep its calls on top."""
-    wanted = _bounded(limit)
-    own = f"SELECT {CALL} FROM toolguard_calls WHERE source = {OWN} ORDER BY id DESC LIMIT ?"  # noqa: S608 - names of columns
-    rows = connection.execute(own, (wanted,)).fetchall()
-    if room := wanted - len(rows):
-        others = f"SELECT {CALL} FROM toolguard_calls WHERE source <> {OWN} ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
-        rows += connection.execute(others, (room,)).fetchall()
-    return LiveEvents([call_row(row) for row in rows])
-
-
 def calls_after(connection: sqlite3.Connection, call_id: int, limit: int) -> list[CallRow]:
     """What toolguard recorded after this call, the oldest first; imported calls are left out."""
-    later = f"SELECT {CALL} FROM toolguard_calls WHERE id > ? AND source = {OWN} ORDER BY id LIMIT ?"  # noqa: S608 - as above
+    later = f"SELECT {CALL} FROM toolguard_calls WHERE id > ? AND source = {OWN} ORDER BY id LIMIT ?"  # noqa: S608 - names of columns
     return [call_row(row) for row in connection.execute(later, (_id(call_id), _bounded(limit)))]
 
 
