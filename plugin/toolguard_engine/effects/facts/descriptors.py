@@ -7,7 +7,7 @@ from posixpath import normpath
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import DESCRIPTORS, UNKNOWN
 
-_OPENED = lazy_re.compile(rf"/(?:dev|proc/[^/]{{1,20}}+(?:/task/[^/]{{1,20}}+)?+)/fd/([0-9{UNKNOWN}]{{1,20}}+)")
+_OPENED = lazy_re.compile(rf"/(?:dev|proc/[^/]{{1,20}}+(?>(?:/task/[^/]{{1,20}}+)?))/fd/([0-9{UNKNOWN}]{{1,20}}+)")
 _INPUT = "/dev/stdin"
 _LONGEST = 200
 _FOLDERS = ("/dev", "/proc")

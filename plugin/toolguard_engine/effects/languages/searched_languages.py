@@ -49,7 +49,7 @@ LANGUAGES = (
         "tcl",
         "tclsh expect",
         calls=r"(?:\bexec|\bspawn|\bsystem)",
-        quotes=r"\b(?:exec|spawn)\s{1,4}+(?:-[a-z]{1,20}\s{1,4}+){0,4}+([^\s\"'{}\[\];$-][^\n;\[\]{}\"]{0,400}+)",
+        quotes=r"\b(?:exec|spawn)\s{1,4}+(?>(?:-[a-z]{1,20}\s{1,4}+){0,4})([^\s\"'{}\[\];$-][^\n;\[\]{}\"]{0,400}+)",
         loads="source",
     ),
     Language(

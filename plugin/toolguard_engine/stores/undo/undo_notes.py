@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
+from toolguard_engine import lazy_re
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.state_files import UNDO
 from toolguard_engine.stores.undo import undo_entry
@@ -21,7 +22,7 @@ KEPT, PARTIAL, SKIPPED = "undo.kept", "undo.partial", "undo.skipped"
 CODES = frozenset({KEPT, PARTIAL, SKIPPED})
 
 _ID = r"[0-9a-f]{6,64}"
-_RECORDED = re.compile(rf"^(?:only a part of it )?can be undone: toolguard undo ({_ID})(?: \(|$)")
+_RECORDED = lazy_re.compile(rf"^(?:only a part of it )?can be undone: toolguard undo ({_ID})(?: \(|$)")
 
 
 def recorded(name: str, why: str) -> tuple[str, str]:
