@@ -83,7 +83,7 @@ def _signs(syntax: Syntax, opening: str, closing: str, *, is_text: bool) -> re.P
 
 def _plain(syntax: Syntax, quote: str) -> str:
     """A text into which nothing is filled."""
-    if syntax.doubles:
+    if syntax.doubles or syntax.modes[quote] == "plain":
         return rf"{quote}[^{quote}]*+{quote}"
     escape = re.escape(syntax.escape)
     return rf"{quote}(?>(?:[^{quote}{escape}]|{escape}(?s:.))*){quote}"

@@ -26,7 +26,7 @@ from toolguard_engine.effects.languages.powershell.powershell_syntax import POWE
 from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 from toolguard_engine.effects.languages.script_places import TokenReader
 from toolguard_engine.effects.languages.script_run import Routine, element, item_at
-from toolguard_engine.effects.languages.script_tokens import Token
+from toolguard_engine.effects.languages.script_tokens import Token, begins_value, is_key
 
 ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
 _IMPLICIT = frozenset({"it", "_1"})
@@ -99,10 +99,15 @@ class CallReader(TokenReader):
         start = at + 1
         name = ""
         while start < end and (self.tokens[start].kind == "name" or self.tokens[start].text in ("*", ".", ":")):
+            if self.run.syntax is RUBY and self.tokens[start].kind == self.tokens[start - 1].kind and start > at + 1:
+                break  # `def name first, second`
             name += self.tokens[start].text
             start += 1
         params = (start, start)
-        if self.is_sign(start, end, "("):
+        if self.run.syntax is RUBY and not self.is_sign(start, end, "(", "=", ";"):
+            params = (start, self._statement_end(start, end))
+            start = params[1]
+        elif self.is_sign(start, end, "("):
             params = (start + 1, min(self.tokens[start].match, end))
             start = params[1] + 1
         if self.run.syntax.closes:
@@ -116,7 +121,7 @@ class CallReader(TokenReader):
             routine = self.routine(params, (opened + 1, close))
         if name:
             name = name.lower() if self.run.library.command is not None else name
-            self.run.names[name.lstrip("*").replace(":", ".")] = routine
+            self.run.names[name.lstrip("*").replace(":", ".").removeprefix("self.")] = routine
         return routine, close + 1
 
     def _defines(self, at: int, end: int) -> bool:
@@ -133,29 +138,27 @@ class CallReader(TokenReader):
         is_next = at < end and self.tokens[at].kind == "end" and self.is_sign(at + 1, end, "{")
         return at + 1 if is_next else at
 
+    def _statement_end(self, at: int, end: int) -> int:
+        while at < end and self.tokens[at].kind != "end" and not self.is_sign(at, end, ";"):
+            at += 1
+        return at
+
     def ending(self, at: int, end: int) -> int:
         """The word that closes the block which a keyword opens."""
-        depth, fresh = 0, True
+        depth, syntax = 0, self.run.syntax
         for position in range(at, end):
             token = self.tokens[position]
-            if token.kind == "name":
-                if (
-                    token.text in self.blocks
-                    and (fresh or token.text not in _MODIFIERS)
-                    and not self.is_sign(position - 1, end, ".")
-                ):
-                    loop = self.run.syntax is RUBY and token.text == "do" and self._loop_before(position)
-                    depth += not loop
-                elif token.text == self.run.syntax.closes or (token.text == "until" and "repeat" in self.blocks):
-                    depth -= 1
-                    if depth <= 0:
-                        return position
-            fresh = (
-                token.kind == "end"
-                or token.text in (";", "=", "then", "do", "else")
-                or (token.kind == "sign" and token.text == "(")
-            )
-            fresh = fresh or self.run.syntax is LUA
+            if token.kind != "name" or is_key(self.tokens, position):
+                continue
+            if token.text in self.blocks and (
+                token.text not in _MODIFIERS or syntax is LUA or begins_value(self.tokens, position, syntax)
+            ):
+                loop = syntax is RUBY and token.text == "do" and self._loop_before(position)
+                depth += not loop
+            elif token.text == syntax.closes or (token.text == "until" and "repeat" in self.blocks):
+                depth -= 1
+                if depth <= 0:
+                    return position
         return end
 
     def _loop_before(self, at: int) -> bool:
@@ -192,7 +195,7 @@ class CallReader(TokenReader):
                         continue
                     if at + 1 >= end or tokens[at + 1].kind not in ("name", "number"):
                         break
-                    if isinstance(value, Library) and run.syntax is RUBY:
+                    if named and isinstance(value, Library) and run.syntax is RUBY and tokens[at + 1].text != "call":
                         value = self._without_arguments(value, base)
                     last = tokens[at + 1].text
                     own = run.names.get(f"{root}.{last}")

@@ -11,7 +11,7 @@ from toolguard_engine.effects.languages.code_deeds import Deed
 from toolguard_engine.effects.languages.perl.perl_syntax import PERL
 from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 from toolguard_engine.effects.languages.script_syntax import Syntax
-from toolguard_engine.effects.languages.script_tokens import Token
+from toolguard_engine.effects.languages.script_tokens import Token, begins_value, is_key
 
 MAX_BODY = 400
 _NEVER_ENDING = {"while": (["true"], ["1"]), "until": (["false"], ["0"]), "for": ([";", ";"],)}
@@ -96,26 +96,28 @@ def _before(tokens: list[Token], at: int) -> int:
     return at
 
 
-def _opened(token: Token, syntax: Syntax, *, fresh: bool) -> int:
-    """Says by how much a word changes the depth of blocks. `fresh`: it begins a statement."""
-    if token.text == syntax.closes and token.kind == "name":
+def _opened(tokens: list[Token], at: int, syntax: Syntax) -> int:
+    """Says by how much a word changes the depth of blocks."""
+    word = tokens[at].text
+    if tokens[at].kind != "name" or is_key(tokens, at):
+        return 0
+    if word == syntax.closes:
         return -1
-    opens = token.text in syntax.keywords.kinds["blocks"] - _LOOPS
-    return int(opens and (fresh or token.text not in _CONDITIONS))
+    opens = word in syntax.keywords.kinds["blocks"] - _LOOPS
+    return int(opens and (word not in _CONDITIONS or begins_value(tokens, at, syntax)))
 
 
 def _end(tokens: list[Token], start: int, syntax: Syntax) -> int:
     """The end of a single statement, or the word that closes a block."""
     counted = start < len(tokens) and tokens[start].text == "do" and "do" in syntax.keywords.kinds["blocks"]
-    depth, fresh = 0 if counted else 1, True
+    depth = 0 if counted else 1
     at = start
     while at < min(len(tokens), start + MAX_BODY):
         token = tokens[at]
         if syntax.closes:
-            depth += _opened(token, syntax, fresh=fresh)
+            depth += _opened(tokens, at, syntax)
             if not depth:
                 break
-            fresh = token.kind == "end" or token.text in _BOUNDARIES
         elif token.kind == "end" or token.text == ";":
             break
         at = token.match + 1 if token.match > at and not syntax.closes else at + 1

@@ -48,13 +48,14 @@ class Keywords(msgspec.Struct, frozen=True, dict=True):
 
 
 class Syntax(msgspec.Struct, frozen=True):
-    """How a language is written. `single`, `double`, `back`: what these quotes mean: `raw`, `text` (escapes), `fills`
-    (values are filled in), `command`, or empty; `marks`: which of them begin a text at all, so an apostrophe that does not
-    is left out; `doubles`: whether a quote that is written twice stands for itself; `lines`: whether a line end ends a
-    statement; `concat`: the signs that join texts; `patterns`: whether `/` may begin a regular expression; `quotes`: words
-    that do; `closes`: the word that closes blocks, if one does; `bare`: whether arguments need no parentheses; `operators`:
-    names that are operators; `members`: the signs in front of a member; `keys`: whether `for (x in y)` takes keys instead of
-    elements; `keywords`: see there.
+    """How a language is written. `single`, `double`, `back`: what these quotes mean: `plain` (nothing is escaped), `raw`
+    (only a quote and the escape itself are), `text` (escapes), `fills` (values are filled in), `command`, or empty; `here`:
+    the sign in front of the word that ends a here-document, if there are any; `marks`: which quotes begin a text at all, so
+    an apostrophe that does not is left out; `doubles`: whether a quote that is written twice stands for itself; `lines`:
+    whether a line end ends a statement; `concat`: the signs that join texts; `patterns`: whether `/` may begin a regular
+    expression; `quotes`: words that do; `closes`: the word that closes blocks, if one does; `bare`: whether arguments need
+    no parentheses; `operators`: names that are operators; `members`: the signs in front of a member; `keys`: whether
+    `for (x in y)` takes keys instead of elements; `keywords`: see there.
 
     `filled`: how what is filled into a text begins: with a bracket that goes on to its closing one, or a whole name; what
     is escaped needs no care. `flat`: whether a text ends at the first quote, even within what is filled in; `sigils`:
@@ -71,6 +72,7 @@ class Syntax(msgspec.Struct, frozen=True):
     closes: str = ""
     bare: bool = False
     escape: str = "\\"
+    here: str = ""
     marks: str = "\"'`"
     filled: str = ""
     flat: bool = False

@@ -57,6 +57,10 @@ _CALLING = ("(", "[")
 _GOING_ON = frozenset({*_CALLING, ",", "=", "&&", "||", "."})
 """Signs behind which a statement has more, though its line ends."""
 
+_GIVES = frozenset({"=", "+=", "||=", "|", ",", ")"})
+"""Signs behind a variable where it gets a value: an assignment, a parameter."""
+MAX_HANDLE = 40
+
 _KINDS_BY_LETTER: dict[str, Kind] = {
     **dict.fromkeys(("qx", "x"), "command"),
     **dict.fromkeys(("qw", "w", "W", "i", "I"), "words"),
@@ -67,7 +71,7 @@ _KINDS_BY_LETTER: dict[str, Kind] = {
 _PATTERN = lazy_re.compile(
     rf"/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){{0,{_MAX_PATTERN}}}+\]){{1,{_MAX_PATTERN}}}+/[A-Za-z]{{0,8}}+"
 )
-_HERE = lazy_re.compile(r"""<<(<?)[-~]?\s?(?:"(\w{1,40})"|'(\w{1,40})'|([A-Z_]\w{0,40}))""")
+_HERE = lazy_re.compile(r"""(<<<?)[-~]?\s?(?:"(\w{1,40})"|'(\w{1,40})'|([A-Z_]\w{0,40}))""")
 _CALLS = lazy_re.compile(r"\b(?:system|exec|qx|unlink|eval|open|rm\w*)\b|`")
 _ANGLES = lazy_re.compile(r"<([^\s<>=;()]{0,200}[*?/~.][^\s<>=;()]{0,200})>")
 _VALUE_WORDS = frozenset(
@@ -121,6 +125,7 @@ class Tokens:
         self.found: list[Token] = []
         self._here: list[tuple[str, Token]] = []
         self._missing: set[str] = set()
+        self._variables: set[str] = set()
         self._unended = 0
         self._open: list[int] = []
         self._read()
@@ -171,8 +176,8 @@ class Tokens:
         if char == "/" and syntax.patterns and not self._operand() and (pattern := _PATTERN.match(text, at)):
             self._add("pattern", pattern.group(), False)  # noqa: FBT003 - who asks sets it
             return pattern.end()
-        if char == "<" and syntax.back == "command" and (match := _HERE.match(text, at)):
-            return self._document(match)
+        if char == "<" and syntax.here and (match := _HERE.match(text, at)) and match[1] == syntax.here:
+            return -1 if self._shifts(at) else self._document(match)
         if char == "<" and syntax is PERL and not self._operand() and (match := _ANGLES.match(text, at)):
             self._add("string", match[1], False, fills=True)  # noqa: FBT003 - as above
             return match.end()
@@ -200,6 +205,8 @@ class Tokens:
                 self.whole = False
         elif sign == "." and self.found and self.found[-1].kind == "end" and self.syntax is not POWERSHELL:
             self.found.pop()  # the rest of a chain of calls; in PowerShell, a dot begins a command
+        if sign in _GIVES and self.found and self.found[-1].kind == "name":
+            self._variables.add(self.found[-1].text)
         self._add("sign", sign, self._before(at))
 
     def _line(self, at: int, start: int) -> int:
@@ -236,6 +243,18 @@ class Tokens:
             return last.text not in _VALUE_WORDS
         return last.kind not in ("sign", "end") or last.text in (")", "]", "}")
 
+    def _shifts(self, at: int) -> bool:
+        """Whether a value stands in front of `<<`, so that no here-document begins. A name that is no variable is called
+        with it, and Perl prints to what stands behind `print`."""
+        if not self._operand():
+            return False
+        last, begins = self.found[-1], len(self.found) - 1
+        if last.text == "}":
+            begins = next((n for n in range(begins, max(begins - MAX_HANDLE, -1), -1) if self.found[n].match == begins), 0)
+        if self.syntax is PERL and begins and self.found[begins - 1].text in ("print", "printf", "say"):
+            return False
+        return last.kind != "name" or last.text[0] in "$@%" or last.text in self._variables or not self._before(at)
+
     def _quoted(self, at: int, quote: str) -> int:
         mode = self.syntax.modes[quote]
         end = self._filled(at + 1, quote, quote) if mode in ("fills", "command") else -1
@@ -245,13 +264,15 @@ class Tokens:
             self.whole = False
             self._add("end", ";", False)  # noqa: FBT003 - no space before it
             return len(self.text)
-        self._string(mode, self.text[at + 1 : end])
+        self._string(mode, self.text[at + 1 : end], quote)
         self.found[-1].ends = self._ends.behind(at + 1)
         return end + 1
 
-    def _string(self, mode: str, text: str) -> None:
+    def _string(self, mode: str, text: str, quote: str) -> None:
         kind: Kind = "command" if mode == "command" else "string"
-        if mode != "raw" and self.syntax.escape in text and mode != "fills" and kind == "string":
+        if mode == "raw" and not self.syntax.doubles:
+            text = _undone(text, quote)
+        elif mode == "text" and self.syntax.escape in text:
             text = unescaped(text, self.syntax.escape)
         self._add(kind, text, False, fills=mode in ("fills", "command"))  # noqa: FBT003
 
@@ -267,10 +288,11 @@ class Tokens:
     def _closing(self, at: int, quote: str) -> int:
         """The position of the quote that ends a string; -1 if there is none."""
         escape, text, doubled = self.syntax.escape, self.text, self.syntax.doubles
+        plain = self.syntax.modes.get(quote) == "plain"
         end = text.find(quote, at)
         while end >= 0:
             before = end
-            while not doubled and before > at and text[before - 1] == escape:
+            while not doubled and not plain and before > at and text[before - 1] == escape:
                 before -= 1
             if doubled and text[end + 1 : end + 2] == quote:
                 end += 1
@@ -324,6 +346,8 @@ class Tokens:
                 and _CALLS.search(self.text, begin, end)
             ):
                 self.whole = False  # the replacement is code
+        if letter == "q":
+            body = _undone(body, sign + PAIRS.get(sign, sign))
         self._add(_KINDS_BY_LETTER.get(letter, "string"), body, spaced, fills=fills)
         self.found[-1].ends = self._ends.behind(at + 1)
         return end + 1
@@ -332,6 +356,30 @@ class Tokens:
         while at < len(self.text) and self.text[at].isspace():
             at += 1
         return at
+
+
+_MEMBERS = frozenset({".", "?.", "->", "::"})
+_BEGINNING = frozenset({"then", "do", "else", "begin", "ensure", "not"})
+"""Words behind which a statement or a value begins."""
+
+
+def is_key(tokens: list[Token], at: int) -> bool:
+    """Whether a word is the name of something and no keyword: `x.end`, `:end`, `end: 1`."""
+    before, after = tokens[at - 1] if at else None, tokens[at + 1] if at + 1 < len(tokens) else None
+    is_sign = before is not None and before.kind == "sign"
+    if before is not None and is_sign and (before.text in _MEMBERS or (before.text == ":" and not tokens[at].spaced)):
+        return True
+    return after is not None and after.text == ":" and after.kind == "sign" and not after.spaced
+
+
+def begins_value(tokens: list[Token], at: int, syntax: Syntax) -> bool:
+    """Whether a statement or a value begins here, so that `if` opens a block instead of belonging to what is before it."""
+    if not at:
+        return True
+    before = tokens[at - 1]
+    if before.kind == "sign":
+        return before.text not in _CLOSE
+    return before.kind == "end" or (before.kind == "name" and before.text in _BEGINNING | syntax.operators)
 
 
 _ESCAPE = lazy_re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{4,6})\}?|([0-7]{1,3})|(.))", re.DOTALL)
@@ -345,6 +393,11 @@ def unescaped(text: str, escape: str = "\\") -> str:
     if escape != "\\":
         return re.sub(rf"{re.escape(escape)}(.)", lambda match: _ESCAPED.get(match[1], match[1]), text, flags=re.DOTALL)
     return _ESCAPE.sub(_character, text)
+
+
+def _undone(text: str, quotes: str) -> str:
+    """A raw text without the escapes in front of its quotes and of escapes."""
+    return re.sub(rf"\\([{re.escape(quotes)}\\])", r"\1", text) if "\\" in text else text
 
 
 def _character(match: re.Match[str]) -> str:
