@@ -902,6 +902,26 @@ def test_a_key_out_of_reach_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatc
     assert seen["fix"] == f"check its owner and mode: ls -ld {stage.own} {place}"
 
 
+def test_what_undo_keeps_of_other_files_stays_as_it_is(stage: Stage) -> None:
+    """A kept file may be a hard link: its mode is that of the file that its owner still uses."""
+    live = stage.state.parent / "index.html"
+    live.write_text("<p>a page</p>")
+    live.chmod(0o664)
+    entry = stage.own / "undo" / "3c52aa"
+    entry.mkdir(parents=True)
+    for folder in (entry, entry.parent):
+        folder.chmod(0o700)
+    os.link(live, entry / "1")
+    (entry / "entry.json").write_text("{}")
+    (entry / "entry.json").chmod(0o600)
+    assert faulty(examined(stage.places)) == {}
+    (entry / "entry.json").chmod(0o644)
+    entry.chmod(0o755)
+    assert examined(stage.places)["state-files"]["data"]["files"] == [str(entry), str(entry / "entry.json")]
+    doctor.run(stage.places, fix=True, yes=True)
+    assert [path.stat().st_mode & 0o777 for path in (entry, entry / "entry.json", live)] == [0o700, 0o600, 0o664]
+
+
 def test_the_place_of_a_link_is_not_followed(stage: Stage) -> None:
     outside = stage.state.parent / "outside"
     outside.write_text("x")

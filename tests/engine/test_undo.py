@@ -413,6 +413,7 @@ def test_what_is_saved_after_the_call_may_have_begun_is_not_kept(desk: Desk) -> 
     assert [Path(each.path).name for each in entry.paths] == ["notes.txt"]
     assert entry.left_out != ()
     assert sorted(each.name for each in (desk.folder.path / entry.id).iterdir()) == ["1", "entry.json", "incomplete"]
+    assert {(desk.folder.path / entry.id / name).stat().st_mode & 0o777 for name in ("entry.json", "incomplete")} == {0o600}
 
 
 def test_limits_leave_out_what_is_too_large(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

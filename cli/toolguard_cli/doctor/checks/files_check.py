@@ -14,6 +14,7 @@ from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, Status, 
 from toolguard_cli.doctor.checks import stores_check
 from toolguard_cli.doctor.checks.log_check import log_path, metrics_path
 from toolguard_engine.stores import state_files
+from toolguard_engine.stores.undo.undo_entry import WRITTEN_HERE
 
 WRITABLE, READABLE = 0o022, 0o077
 EDITED, LOCK = frozenset({state_files.POLICY}), ".lock"
@@ -105,7 +106,13 @@ def _elsewhere(subject: DoctorSubject) -> Iterator[_Fault]:
 def _own(root: Path) -> Iterator[Path]:
     if root.is_dir():
         yield root
-        yield from sorted(root.rglob("*"))
+        yield from sorted(path for path in root.rglob("*") if not _is_kept(path, root / state_files.UNDO))
+
+
+def _is_kept(path: Path, undo: Path) -> bool:
+    """Whether undo keeps it of somebody's files: a hard link has the mode of the file that is still in use. Its folder,
+    which only we may enter, protects it."""
+    return path.is_relative_to(undo) and path.name not in WRITTEN_HERE and (path.is_symlink() or not path.is_dir())
 
 
 def _mode(path: Path, info: os.stat_result) -> Iterator[_Fault]:

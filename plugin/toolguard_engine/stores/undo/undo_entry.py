@@ -12,6 +12,9 @@ DESCRIPTION = "entry.json"
 INCOMPLETE = "incomplete"
 """A file beside it if something was left out: a description takes too long to read where a call is only shown."""
 
+WRITTEN_HERE = frozenset({DESCRIPTION, INCOMPLETE})
+"""The files of an entry's folder that are ours. Any other may be a second name of a file that its owner still uses."""
+
 MAX_ENTRY = 8_000_000
 """Bytes of the file that describes an entry."""
 

@@ -64,9 +64,9 @@ class UndoFolder:
                 data = msgspec.json.encode(entry)
                 if len(data) > MAX_ENTRY:
                     raise OSError(errno.EFBIG, "the names of what is changed are too long")
-                (folder / DESCRIPTION).write_bytes(data)
+                atomic.replace(folder / DESCRIPTION, data, durable=False)
                 if entry.left_out:
-                    (folder / INCOMPLETE).touch()
+                    atomic.replace(folder / INCOMPLETE, b"", durable=False)
                 folder.rename(self.path / name)
                 self._sizes.add(name, cause.at, entry.size + OF_ENTRY)
         finally:
