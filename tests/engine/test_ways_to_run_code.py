@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from string import punctuation
 
 import pytest
 
@@ -37,7 +38,8 @@ def _code(language: str) -> str:
 def _comment(language: str) -> str:
     way = LANGUAGES[language].reading
     begins = way.syntax.comment if way is not None else "#[^\n]*"
-    return next(sign for sign in ("#", "//", "--") if re.fullmatch(begins, f"{sign} x"))
+    signs = (*punctuation, *(sign * 2 for sign in punctuation))
+    return next(sign for sign in signs if re.fullmatch(begins, f"{sign} x"))
 
 
 def _shapes(language: str) -> dict[str, str]:
