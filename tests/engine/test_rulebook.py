@@ -174,9 +174,9 @@ def test_a_match_says_all_and_each_rule_speaks_once_in_the_order_of_the_book() -
     third = rule_from({"id": "a.z", "run": ["*"], "reason": "Three."}, "a")
     reading = Reading((_run("p one"), _run("q"), ProgramRun(("p", f"two{UNKNOWN}"), "p")))
     assert Rulebook([first, second, third]).for_command(reading, (GONE, GONE)) == (
-        Match("a.x", "One.", 2, 3, blocks=False, target="p one"),
-        Match("a.y", "Two.", blocks=True, target="/srv/data"),
-        Match("a.z", "Three.", target="p one"),
+        Match("a.x", "One.", 2, 3, blocks=False, target="p one", program=reading.runs[0]),
+        Match("a.y", "Two.", blocks=True, target="/srv/data", program=GONE.program),
+        Match("a.z", "Three.", target="p one", program=reading.runs[0]),
     )
 
 

@@ -12,7 +12,7 @@ from cli_stage import toolguard
 from psycopg import conninfo
 
 from fleet_database import OWNER, PASSWORD, FleetDatabase
-from toolguard_cli.fleet import fleet_session
+from toolguard_cli.system import extras
 from toolguard_engine.stores.fleet import fleet_identity
 from toolguard_fleet import connection_options
 from toolguard_fleet.fleet_errors import FleetError
@@ -164,8 +164,8 @@ def test_errors_are_one_line(database: FleetDatabase, state: Path, monkeypatch: 
     assert "only an admin may do that; you are vera, viewer of ops" in error(
         state, "admit", "gw-0123456789abcdef", "--dsn", database.dsn(viewer)
     )
-    monkeypatch.setattr(fleet_session, "find_spec", lambda _: None)
-    assert ".[fleet]" in error(state, "gateways", "--dsn", owner)
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    assert "openclaw-toolguard[fleet]" in error(state, "gateways", "--dsn", owner)
 
 
 @pytest.mark.parametrize("number", [9_999, 1])

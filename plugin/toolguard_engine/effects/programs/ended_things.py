@@ -21,12 +21,17 @@ _SURE = principles.pattern("destroys", "sure")
 _ENDER = principles.pattern("destroys", "ender")
 """Names of programs that end or delete what other words name."""
 
+_ANY = principles.pattern("destroys", "all", "sure", "sole", "thing", "back", "overwrites", "deletes")
+"""One of these is a word of all that is found here."""
+
 
 def ended(name: str, words: list[str]) -> str:
     """Everything that is ended at once, or what an option deletes without a question."""
+    if not any(map(_ANY.fullmatch, words)):
+        return ""
     everything = next(filter(_ALL.fullmatch, words), "")
-    for before, after in itertools.pairwise(words):
-        if _ENDS.fullmatch(before) and after == everything:
+    for before, after in itertools.pairwise(words) if everything else ():
+        if after == everything and _ENDS.fullmatch(before):
             return f"{before} {after}"
     sure = any(map(_SURE.fullmatch, words))
     if _ENDER.fullmatch(name) and (everything or sure):

@@ -54,6 +54,8 @@ _AUTHORITY = principles.pattern("trusts", "authority")
 
 
 def console(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+    if " " not in "".join(words) and not program.stdin_text:
+        return ""
     return next((line[:MAX_LINE] for line in _lines(words, program) if _LINE.match(line) and not _PROSE.search(line)), "")
 
 
@@ -61,8 +63,8 @@ def _lines(words: Words, program: ProgramRun) -> Iterator[str]:
     for before, after in itertools.pairwise(words):
         if " " in after and _OPTION.fullmatch(before):
             yield after.lower()
-    if program.stdin_text:
-        yield from program.stdin_text[: MAX_LINES * MAX_LINE].lower().split("\n", MAX_LINES)[:MAX_LINES]
+    if fed := program.stdin_text:
+        yield from fed[: MAX_LINES * MAX_LINE].lower().split("\n", MAX_LINES)[:MAX_LINES]
 
 
 def rights(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles

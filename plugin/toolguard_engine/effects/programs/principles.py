@@ -30,9 +30,10 @@ def hints(name: str) -> tuple[str, ...]:
     return principles()[name].hints
 
 
-def pattern(name: str, purpose: str) -> re.Pattern[str]:
-    """What the principle `name` looks for with this purpose."""
-    return lazy_re.compile(principles()[name].patterns[purpose])
+def pattern(name: str, *purposes: str) -> re.Pattern[str]:
+    """What the principle `name` looks for with one of these purposes."""
+    patterns = principles()[name].patterns
+    return lazy_re.compile("|".join(f"(?:{patterns[purpose]})" for purpose in purposes))
 
 
 @cache
