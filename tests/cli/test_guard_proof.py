@@ -24,7 +24,8 @@ from toolguard_cli.commands import show_status as status
 from toolguard_cli.doctor import guard_verdict
 from toolguard_cli.doctor.checks import gateway_check
 from toolguard_cli.hostconfig import openclaw_check
-from toolguard_cli.operations import guard_lines, guard_proof
+from toolguard_cli.operations import guard_lines, guard_proof, set_kill_switch
+from toolguard_cli.operations.set_kill_switch import KillSwitchRequest
 from toolguard_cli.setup import plugin_folder
 from toolguard_cli.system.gateway_processes import EngineProcess, GatewayProcess, PortAnswer, ThisMachine
 from toolguard_cli.system.paths import Places
@@ -448,3 +449,25 @@ def test_a_process_that_is_no_engine(places: Places) -> None:
     assert ThisMachine().engine(2**31 - 1) is None
     assert os.getpid() not in [each.pid for each in ThisMachine().gateways()]
     del places
+
+
+@pytest.mark.parametrize(
+    "makes", [lambda m: has_just_changed(m, engine_gone), lambda m: m.runs(started=NOW - 20), engine_gone]
+)
+@pytest.mark.parametrize("request_", ["on", "off"])
+def test_the_kill_switch_knows_a_gateway_whose_engine_is_away(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, makes: Callable[[Machine], None], request_: KillSwitchRequest
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    if request_ == "off":
+        set_kill_switch.throw(machine.places, "on", "", "cli")
+    makes(machine)
+    told = [line.text for line in set_kill_switch.throw(machine.places, request_, "", "cli")[1]]
+    assert f"it applies as soon as the engine of that gateway runs: {guard_proof.look(machine.places).text}" in told
+
+
+def test_the_kill_switch_waits_for_a_gateway_that_has_no_plugin(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    machine.runs()
+    told = [line.text for line in set_kill_switch.throw(machine.places, "on", "", "cli")[1]]
+    assert "no gateway with the plugin is running here; it applies as soon as one is" in told

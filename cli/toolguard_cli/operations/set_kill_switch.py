@@ -149,11 +149,24 @@ def _past(thrown: KillSwitchState) -> str:
 
 def _running(places: Places) -> list[Line]:
     ports = _gateways(places)
+    if not ports and (between := _between_engines(places)):
+        return [Line("info", f"it applies as soon as the engine of that gateway runs: {between}")]
     if not ports:
         return [Line("info", "no gateway with the plugin is running here; it applies as soon as one is")]
     names = ", ".join(map(str, ports))
     many = "gateway" if len(ports) == 1 else "gateways"
     return [Line("info", f"it applies to the next call of {many} {names}")]
+
+
+def _between_engines(places: Places) -> str:
+    """What `toolguard status` says of a gateway with the plugin, but no engine at this moment; empty if there is none."""
+    from toolguard_cli.operations import guard_proof  # noqa: PLC0415 - slow to import, and seldom needed
+
+    try:
+        proof = guard_proof.look(places)
+    except OSError:
+        return ""
+    return proof.text if proof.state in ("reloading", "starting", "engine-away") else ""
 
 
 def public(thrown: KillSwitchState | None) -> dict[str, Any]:
