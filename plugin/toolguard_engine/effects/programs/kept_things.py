@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.places import Where
-from toolguard_engine.effects.programs import principles
+from toolguard_engine.effects.programs import handed_keys, principles
 
 Words = tuple[str, ...]
 
@@ -23,6 +23,7 @@ _OPTION = principles.pattern("console", "option")
 _LINE = principles.pattern("console", "line")
 _PROSE = principles.pattern("console", "prose")
 """Words of a sentence rather than a line."""
+
 _GIVES = principles.pattern("rights", "gives")
 _RIGHTS = principles.pattern("rights", "rights")
 _ACCOUNTS = principles.pattern("rights", "accounts")
@@ -54,8 +55,8 @@ _AUTHORITY = principles.pattern("trusts", "authority")
 
 
 def console(words: Words, program: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
-    if " " not in "".join(words) and not program.stdin_text:
-        return ""
+    if (" " not in "".join(words) and not program.stdin_text) or handed_keys.runs_scripts(program.name):
+        return ""  # what is given to an interpreter is read as code, and `del` in it deletes a value
     return next((line[:MAX_LINE] for line in _lines(words, program) if _LINE.match(line) and not _PROSE.search(line)), "")
 
 
