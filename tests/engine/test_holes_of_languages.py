@@ -17,7 +17,6 @@ HIDING = {
     ),
     "ruby": (
         'x = [] <<"A"\nsystem("ls")\nA', 'x = []\nx <<A\nsystem("ls")\nA', 'x = []\nx << "A"\nsystem("ls")\nA = 1',
-        '[[]].each { |x| x <<A\nsystem("ls")\nA\n}',
     ),
 }  # fmt: skip
 """What is no here-document."""
@@ -26,6 +25,16 @@ HERE = {
     "php": ("system(<<<EOT\nls\nEOT);", "$x = <<<'A'\n`id`'\nA;\nsystem('ls');"),
     "ruby": ("system <<EOT\nls\nEOT", "system <<~'A'\n  ls\nA", "x = <<-A\nit's\nA\nsystem('ls')"),
 }
+EITHER = {
+    "ruby": (
+        "p(exec) rescue 1\nexec <<A\nls\nA", "def f; exec = 1; end\nexec <<A\nls\nA", "x = 1\nx <<A\nsystem('ls')\nA",
+        "[1].each { |exec| }\nexec <<A\nls\nA", '[[]].each { |x| x <<A\nsystem("ls")\nA\n}', "def +(o) system('ls') end",
+        "def w *a\nsystem('ls')\nend", "def ==(o) system('ls') end",
+    ),
+    "perl": ("system<<A;\nls\nA", "use constant X => 1; $y = X <<'1';\nsystem('ls');\n1;"),
+    "lua": ("function w(a) ::l::if a then x=1 end os.execute(a) end w('ls')",),
+}  # fmt: skip
+"""What may be either, or looks like the other."""
 RAW = {
     "perl": (r"eval('system(\'ls\')');", r"eval(q(system\('ls'\)));", r"$x = '\\'; system('ls');"),
     "php": (r"eval('system(\'ls\');');", r"$x = '\\'; system('ls');"),
@@ -65,6 +74,11 @@ def _does(language: str, code: str) -> list[str]:
 )
 def test_nothing_hides_what_follows(language: str, code: str) -> None:
     assert _does(language, code) == ["ls"]
+
+
+@each_row(("language", "code"), [(name, code) for name, codes in EITHER.items() for code in codes])
+def test_what_may_be_either_is_read_as_both(language: str, code: str) -> None:
+    assert "ls" in _does(language, code)
 
 
 @pytest.mark.parametrize("value", VALUES)

@@ -104,7 +104,7 @@ class CallReader(TokenReader):
             name += self.tokens[start].text
             start += 1
         params = (start, start)
-        if self.run.syntax is RUBY and not self.is_sign(start, end, "(", "=", ";"):
+        if self.run.syntax is RUBY and start < end and self._is_parameter(start):
             params = (start, self._statement_end(start, end))
             start = params[1]
         elif self.is_sign(start, end, "("):
@@ -138,6 +138,11 @@ class CallReader(TokenReader):
         is_next = at < end and self.tokens[at].kind == "end" and self.is_sign(at + 1, end, "{")
         return at + 1 if is_next else at
 
+    def _is_parameter(self, at: int) -> bool:
+        """Whether a parameter without brackets begins here: `def name first`, `def name *rest`."""
+        first, after = self.tokens[at], self.tokens[min(at + 1, len(self.tokens) - 1)]
+        return first.kind == "name" or (first.text in ("*", "&", "**") and after.kind == "name")
+
     def _statement_end(self, at: int, end: int) -> int:
         while at < end and self.tokens[at].kind != "end" and not self.is_sign(at, end, ";"):
             at += 1
@@ -148,7 +153,7 @@ class CallReader(TokenReader):
         depth, syntax = 0, self.run.syntax
         for position in range(at, end):
             token = self.tokens[position]
-            if token.kind != "name" or is_key(self.tokens, position):
+            if token.kind != "name" or is_key(self.tokens, position, syntax):
                 continue
             if token.text in self.blocks and (
                 token.text not in _MODIFIERS or syntax is LUA or begins_value(self.tokens, position, syntax)

@@ -99,7 +99,7 @@ def _before(tokens: list[Token], at: int) -> int:
 def _opened(tokens: list[Token], at: int, syntax: Syntax) -> int:
     """Says by how much a word changes the depth of blocks."""
     word = tokens[at].text
-    if tokens[at].kind != "name" or is_key(tokens, at):
+    if tokens[at].kind != "name" or is_key(tokens, at, syntax):
         return 0
     if word == syntax.closes:
         return -1

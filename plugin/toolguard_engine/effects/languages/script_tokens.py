@@ -17,6 +17,7 @@ from toolguard_engine.effects.languages.filled_texts import NO_SIGN, PAIRS, Ends
 from toolguard_engine.effects.languages.go.go_syntax import GO
 from toolguard_engine.effects.languages.lua.lua_syntax import LUA
 from toolguard_engine.effects.languages.perl.perl_syntax import PERL
+from toolguard_engine.effects.languages.php.php_syntax import PHP
 from toolguard_engine.effects.languages.powershell.powershell_syntax import POWERSHELL
 from toolguard_engine.effects.languages.ruby.ruby_syntax import RUBY
 from toolguard_engine.effects.languages.script_syntax import Syntax
@@ -57,9 +58,14 @@ _CALLING = ("(", "[")
 _GOING_ON = frozenset({*_CALLING, ",", "=", "&&", "||", "."})
 """Signs behind which a statement has more, though its line ends."""
 
-_GIVES = frozenset({"=", "+=", "||=", "|", ",", ")"})
+_TO_HANDLE = frozenset({"print", "printf", "say", "system", "exec"})
+"""Words of Perl behind which a handle or a program may stand in front of the arguments."""
+
+_GIVES = frozenset({"=", "+=", "||=", "|", ",", ")", "=>"})
 """Signs behind a variable where it gets a value: an assignment, a parameter."""
 MAX_HANDLE = 40
+_MAX_EITHER = 16
+"""Here-documents that may be none."""
 
 _KINDS_BY_LETTER: dict[str, Kind] = {
     **dict.fromkeys(("qx", "x"), "command"),
@@ -126,7 +132,7 @@ class Tokens:
         self._here: list[tuple[str, Token]] = []
         self._missing: set[str] = set()
         self._variables: set[str] = set()
-        self._unended = 0
+        self._unended = self._either = 0
         self._open: list[int] = []
         self._read()
 
@@ -177,7 +183,7 @@ class Tokens:
             self._add("pattern", pattern.group(), False)  # noqa: FBT003 - who asks sets it
             return pattern.end()
         if char == "<" and syntax.here and (match := _HERE.match(text, at)) and match[1] == syntax.here:
-            return -1 if self._shifts(at) else self._document(match)
+            return self._document(match)
         if char == "<" and syntax is PERL and not self._operand() and (match := _ANGLES.match(text, at)):
             self._add("string", match[1], False, fills=True)  # noqa: FBT003 - as above
             return match.end()
@@ -243,17 +249,21 @@ class Tokens:
             return last.text not in _VALUE_WORDS
         return last.kind not in ("sign", "end") or last.text in (")", "]", "}")
 
-    def _shifts(self, at: int) -> bool:
-        """Whether a value stands in front of `<<`, so that no here-document begins. A name that is no variable is called
-        with it, and Perl prints to what stands behind `print`."""
-        if not self._operand():
+    def _shifts(self, at: int) -> bool | None:
+        """Whether a value stands in front of `<<`, so that no here-document begins; None if it may be either, since a name
+        is both a variable and a function, or a block may be an argument."""
+        if self.syntax is PHP or not self._operand():
             return False
         last, begins = self.found[-1], len(self.found) - 1
         if last.text == "}":
             begins = next((n for n in range(begins, max(begins - MAX_HANDLE, -1), -1) if self.found[n].match == begins), 0)
-        if self.syntax is PERL and begins and self.found[begins - 1].text in ("print", "printf", "say"):
+        if self.syntax is PERL and begins and self.found[begins - 1].text in _TO_HANDLE:
             return False
-        return last.kind != "name" or last.text[0] in "$@%" or last.text in self._variables or not self._before(at)
+        if last.text == "}":
+            return None
+        if last.kind != "name" or last.text[0] in "$@%" or (self.syntax is RUBY and not self._before(at)):
+            return True
+        return None if last.text in self._variables else False
 
     def _quoted(self, at: int, quote: str) -> int:
         mode = self.syntax.modes[quote]
@@ -311,12 +321,20 @@ class Tokens:
 
     def _document(self, match: re.Match[str]) -> int:
         """`<<EOT`: its text follows after this line."""
-        word = match[2] or match[3] or match[4]
-        if word in self._missing or not re.compile(rf"^[ \t]*+{word}\b", re.MULTILINE).search(self.text, match.end()):
+        word, shifts = match[2] or match[3] or match[4], self._shifts(match.start())
+        if shifts or word in self._missing:
+            return -1
+        end = re.compile(rf"^[ \t]*+{word}\b", re.MULTILINE).search(self.text, match.end())
+        self._either += shifts is None
+        if end is None or self._either > _MAX_EITHER:
             self._missing.add(word)
+            self.whole = self.whole and self._either <= _MAX_EITHER
             return -1
         self._add("string", "", False, fills=not match[3])  # noqa: FBT003
-        self._here.append((word, self.found[-1]))
+        if shifts is None:  # its lines are read as code as well
+            self.found[-1].text = self.text[match.end() : end.start()].partition("\n")[2]
+        else:
+            self._here.append((word, self.found[-1]))
         return match.end()
 
     def _by_letter(self, word: str, at: int, *, spaced: bool) -> int:
@@ -358,16 +376,15 @@ class Tokens:
         return at
 
 
-_MEMBERS = frozenset({".", "?.", "->", "::"})
 _BEGINNING = frozenset({"then", "do", "else", "begin", "ensure", "not"})
 """Words behind which a statement or a value begins."""
 
 
-def is_key(tokens: list[Token], at: int) -> bool:
+def is_key(tokens: list[Token], at: int, syntax: Syntax) -> bool:
     """Whether a word is the name of something and no keyword: `x.end`, `:end`, `end: 1`."""
     before, after = tokens[at - 1] if at else None, tokens[at + 1] if at + 1 < len(tokens) else None
     is_sign = before is not None and before.kind == "sign"
-    if before is not None and is_sign and (before.text in _MEMBERS or (before.text == ":" and not tokens[at].spaced)):
+    if before is not None and is_sign and (before.text in syntax.members or (before.text == ":" and not tokens[at].spaced)):
         return True
     return after is not None and after.text == ":" and after.kind == "sign" and not after.spaced
 
