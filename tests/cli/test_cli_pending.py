@@ -13,8 +13,9 @@ from toolguard_cli.commands import show_status as status
 from toolguard_cli.status import overview
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import repeatable_calls
 from toolguard_engine.approvals.ledger import HeldCall
-from toolguard_engine.model.held_details import HeldDetails, HeldEffect, HeldRule
+from toolguard_engine.model.held_details import ExactCall, HeldDetails, HeldEffect, HeldRule
 from toolguard_engine.stores.files.grants_file import PolicyFiles
 from toolguard_engine.stores.files.nonces import FileNonces
 
@@ -177,3 +178,17 @@ def test_only_what_was_written_today_counts(places: Places) -> None:
     log = places.own / "audit.jsonl"
     log.write_bytes(b'{"time":"' + time.strftime("%Y-%m-%d", time.gmtime()).encode() + b"\n" + log.read_bytes())
     assert overview.look(places, time.time()).today == {"hold": 1}
+
+
+@pytest.mark.parametrize(("effect", "offered"), [("listen", True), ("delete", False)])
+def test_what_destroys_is_not_proposed_for_longer(places: Places, effect: str, offered: bool) -> None:  # noqa: FBT001
+    rule = HeldRule("mine.asks", "the owner wants to be asked")
+    entry = hold(
+        places,
+        code="rule.mine.asks",
+        cwd="/srv/work",
+        details=HeldDetails((HeldEffect(effect, "/home/ann/old", "/home/ann/old", (), "in-home"),), (rule,)),
+        exact=ExactCall("tidy /home/ann/old", {}, "/srv/work"),
+    )
+    assert repeatable_calls.narrow_grant(entry).grant is not None
+    assert any(f"{entry.nonce} --for 1d" in text for text in texts(pending.run(places))) is offered

@@ -14,6 +14,7 @@ from tables import each_row
 from toolguard_cli.commands import check, replay
 from toolguard_cli.policy import destruction, offline_guard
 from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
 from toolguard_engine.model.call import Call
 
 ESCALATED = "TOOLGUARD_ESCALATE|0a1b2c3d|It deletes. Call: exec\nApprove with ..."
@@ -182,14 +183,24 @@ def test_which_answers_would_have_saved_others(places: Places) -> None:
 
 
 def test_a_grant_is_proposed_where_approve_for_would_give_it(places: Places) -> None:
-    events = [
-        event for at in range(3) for event in (wants(at, "exec", command="rm -rf /home/ann/old/cache"), came(at, "ok"))
-    ]
-    result = replay.run(places, [transcript(places, asks("clean"), *events)])
+    result = three_times(places, "nc -l 8080")
     proposed = [line for line in texts(result) if line.startswith("toolguard grant ")]
     assert len(proposed) == 1
-    assert "rm -rf /home/ann/old/cache" in proposed[0]
+    assert "nc -l 8080" in proposed[0]
     assert result.data["saved"]["for"] == 2
+
+
+@pytest.mark.parametrize("command", ["rm -rf /home/ann/old/cache", "npm publish"])
+def test_no_grant_is_proposed_for_what_destroys(places: Places, command: str) -> None:
+    """As `check` says of the same call, although `approve --for` would have saved the other questions."""
+    result = three_times(places, command)
+    assert result.data["saved"]["for"] == 2
+    assert not [line for line in texts(result) if line.startswith("toolguard grant ")]
+
+
+def three_times(places: Places, command: str) -> Result:
+    events = [event for at in range(3) for event in (wants(at, "exec", command=command), came(at, "ok"))]
+    return replay.run(places, [transcript(places, asks("clean"), *events)])
 
 
 def test_replay_changes_nothing(places: Places) -> None:

@@ -102,10 +102,11 @@ def _lines(calls: list[HeldCall], now: float, everything: bool, options: str) ->
     if len(waiting) == 1:
         only = next(entry for entry in calls if entry.nonce == waiting[0])
         lines.append(Line("next", f"toolguard approve {waiting[0]}{options}, or toolguard deny {waiting[0]}{options}"))
+        from toolguard_cli.policy import destruction  # noqa: PLC0415 - brings the judgements along
         from toolguard_engine.approvals import repeatable_calls  # noqa: PLC0415 - reads commands, and is slow to import
 
         narrow = repeatable_calls.narrow_grant(only)
-        if narrow.grant:
+        if narrow.grant and not destruction.held_destroys(only):
             lines.append(
                 Line("next", f"toolguard approve {waiting[0]} --for 1d{options} also allows {narrow.scope} for a day")
             )

@@ -149,7 +149,9 @@ def _row(played: PlayedCall) -> tuple[str, ...]:
 
 def _answers(report: ReplayReport, places: Places) -> Iterator[Line]:
     """Grants that `approve --for` would have given, for calls that asked more than once."""
-    often = sorted((grant for grant in report.grants.values() if grant.asked > 1), key=lambda answer: -answer.asked)
+    often = sorted(
+        (grant for grant in report.grants.values() if grant.proposed and grant.asked > 1), key=lambda answer: -answer.asked
+    )
     for often_asked in often[:MAX_GRANTS]:
         yield Line("next", narrow_grant.command(often_asked.grant, LASTS, places.given))
         yield Line("info", f"      this call asked {often_asked.asked} times")

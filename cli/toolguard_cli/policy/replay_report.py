@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from toolguard_cli.policy import destruction
 from toolguard_cli.policy.offline_guard import Judging
 from toolguard_cli.policy.played_sessions import PlayedCall, Player
 from toolguard_cli.policy.transcript_steps import steps
@@ -66,9 +67,11 @@ class BySession:
 
 @dataclass
 class ByAnswer:
-    """A grant for exactly one call, as `approve --for` gives it. `asked`: how often that call asked."""
+    """A grant for exactly one call, as `approve --for` gives it. `proposed`: nothing is for what destroys something;
+    `asked`: how often that call asked."""
 
     grant: Grant
+    proposed: bool
     asked: int = 0
 
 
@@ -160,4 +163,4 @@ def _answers(report: ReplayReport, session: BySession, played: PlayedCall) -> No
         session.answers.append(session_grant.draft(given, Decision("replay", "replay"), now))
     if narrow := repeatable_calls.narrow_grant(entry).grant:
         key = msgspec.json.encode(msgspec.structs.replace(narrow, bound=None), order="sorted")
-        report.grants.setdefault(key, ByAnswer(narrow)).asked += 1
+        report.grants.setdefault(key, ByAnswer(narrow, not destruction.held_destroys(entry))).asked += 1
