@@ -29,6 +29,8 @@ EITHER = {
     "ruby": (
         "p(exec) rescue 1\nexec <<A\nls\nA", "def f; exec = 1; end\nexec <<A\nls\nA", "x = 1\nx <<A\nsystem('ls')\nA",
         "[1].each { |exec| }\nexec <<A\nls\nA", '[[]].each { |x| x <<A\nsystem("ls")\nA\n}', "def +(o) system('ls') end",
+        "def w(a)\nif:a\nx = 1\nend\nsystem(a)\nend\nw('ls')",
+        "def w(a)\nx = a ?1:if b then 2 else 3 end\nsystem(a)\nend\nw('ls')",
         "def w *a\nsystem('ls')\nend", "def ==(o) system('ls') end",
     ),
     "perl": ("system<<A;\nls\nA", "use constant X => 1; $y = X <<'1';\nsystem('ls');\n1;"),

@@ -380,13 +380,19 @@ _BEGINNING = frozenset({"then", "do", "else", "begin", "ensure", "not"})
 """Words behind which a statement or a value begins."""
 
 
+_NONE = Token("end", "")
+
+
 def is_key(tokens: list[Token], at: int, syntax: Syntax) -> bool:
-    """Whether a word is the name of something and no keyword: `x.end`, `:end`, `end: 1`."""
-    before, after = tokens[at - 1] if at else None, tokens[at + 1] if at + 1 < len(tokens) else None
-    is_sign = before is not None and before.kind == "sign"
-    if before is not None and is_sign and (before.text in syntax.members or (before.text == ":" and not tokens[at].spaced)):
+    """Whether a word is the name of something and no keyword: `x.end`, `:end`, `end: 1`. One that may open a block, as in
+    `if:a` and `x ?1:if a`, is no such name."""
+    before, after = tokens[at - 1] if at else _NONE, tokens[at + 1] if at + 1 < len(tokens) else _NONE
+    opens = tokens[at].text != syntax.closes
+    if before.kind == "sign" and before.text in syntax.members:
         return True
-    return after is not None and after.text == ":" and after.kind == "sign" and not after.spaced
+    if before.text == ":" and not tokens[at].spaced:
+        return not opens or begins_value(tokens, at - 1, syntax)
+    return after.text == ":" and not after.spaced and (not opens or (at + 2 < len(tokens) and tokens[at + 2].spaced))
 
 
 def begins_value(tokens: list[Token], at: int, syntax: Syntax) -> bool:
