@@ -238,7 +238,19 @@ def wrong(name: str, path: str, value: str, said: str, fix: str = "choose anothe
             "123",
             '.approval.prefix: must be a string that matches ^[A-Z][A-Z0-9_]{0,39}$, not "123"',
         ),
-        wrong("slip", "approval.prefxi", "X", ".approval.prefxi: unknown setting; did you mean prefix?"),
+        wrong(
+            "slip",
+            "approval.prefxi",
+            "X",
+            ".approval.prefxi: unknown setting; did you mean approval.prefix?",
+            "choose another name",
+        ),
+        wrong(
+            "slip in a value",
+            "approval",
+            "{ prefxi: 'X' }",
+            ".approval.prefxi: unknown setting; did you mean approval.prefix?",
+        ),
         wrong(
             "two faults",
             "agents.main",

@@ -396,3 +396,11 @@ def test_as_processes(places: Places) -> None:
     assert envelope(toolguard("revoke", made["data"]["grant"]["id"], *asked))["ok"]
     assert toolguard("revoke", "g-none", *asked).returncode == 1
     assert toolguard("grant", "/srv/site", *asked).returncode == 2
+
+
+@pytest.mark.parametrize("pattern", ["", " ", "\t"])
+def test_an_empty_pattern_is_refused_in_plain_words(places: Places, pattern: str) -> None:
+    done = toolguard("grant", pattern, "--state-dir", places.state_dir)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the pattern is empty; give the calls to allow" in done.stderr
+    assert "$.pattern" not in done.stderr

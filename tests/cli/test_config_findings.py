@@ -217,7 +217,7 @@ def test_a_rule_that_was_probably_meant(places: Places) -> None:
             "{ plugins: { bogus: 1, load: { path: 1 }, entries: { a: { bogus: 1, config: null } } } }",
             [
                 ("error", "plugins.bogus", f"{UNKNOWN} enabled, allow, deny, load, entries, {OLDER}", 1, 14),
-                ("error", "plugins.load.path", "unknown setting; did you mean paths?", 1, 32),
+                ("error", "plugins.load.path", "unknown setting; did you mean plugins.load.paths?", 1, 32),
                 ("error", "plugins.entries.a.bogus", f"{UNKNOWN} config, enabled, hooks, llm, subagent", 1, 59),
                 ("error", "plugins.entries.a.config", "must be an object { ... }, not null", 1, 69),
             ],

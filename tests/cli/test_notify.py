@@ -641,7 +641,7 @@ def test_the_command_counts_what_it_sent_itself_and_is_the_status_alone(places: 
     assert "1 sent, 0 waiting, 0 lost" in alone.stdout
     assert "(openclaw gateway run)" in alone.stdout
     wrong = toolguard("notify", *configured(places, {"hook": {"webhok": "http://127.0.0.1/"}}))
-    assert "notify.targets.hook.webhok: unknown setting; did you mean webhook?" in wrong.stderr
+    assert "notify.targets.hook.webhok: unknown setting; did you mean notify.targets.hook.webhook?" in wrong.stderr
 
 
 ERRORS = [

@@ -99,6 +99,8 @@ def grant(  # noqa: PLR0913 - the options of a command line
         return accept(places, accept_id, reason=reason, key=key, yes=yes, dry_run=dry_run, as_json=as_json)
     if pattern is None:
         raise typer.BadParameter("is missing: the calls to allow", param_hint="PATTERN")
+    if not pattern.strip():
+        raise typer.BadParameter("the pattern is empty; give the calls to allow")
     request = GrantRequest(
         pattern,
         tool or _tool_of(pattern),

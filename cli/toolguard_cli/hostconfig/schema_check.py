@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from toolguard_cli.hostconfig import json5_edit
 from toolguard_cli.hostconfig.config_tree import Steps
 from toolguard_engine.config.settings import TIME_PATTERN
 from toolguard_engine.wording import printable
@@ -112,7 +113,7 @@ def like(word: str, schema: dict[str, Any]) -> str:
 def _unknown(schema: dict[str, Any], key: str, steps: Steps) -> Iterator[Misfit]:
     meant = like(key, schema)
     known = ", ".join(schema.get("properties", ()))
-    hint = f"did you mean {meant}?" if meant else f"valid names: {printable.cut(known, 400)}"
+    hint = f"did you mean {json5_edit.path_name((*steps, meant))}?" if meant else f"valid names: {printable.cut(known, 400)}"
     yield Misfit((*steps, key), f"unknown setting; {hint}", unknown=True, meant=meant)
 
 

@@ -180,6 +180,8 @@ class SettingChange:
         for named in touched:
             if written := names.as_list(named, self.draft.tree.get(*named.steps)):
                 return f"write it as a list: {written}"
+        if any(named.is_ours and named.schema is None for named in touched):
+            return "choose another name"
         return "choose another value" if touched or not wrong.fix else wrong.fix
 
     def _new_errors(self, findings: list[ConfigFinding], known: set[tuple[str, str]]) -> list[ConfigFinding]:
