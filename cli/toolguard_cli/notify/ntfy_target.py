@@ -16,7 +16,7 @@ MAX_BYTES = 4_000
 
 _LEFT_OUT = "\n...\n"
 
-
+BAD_LOGIN = "the token or password in its address has a character that cannot be sent"
 MAX_REMEMBERED = 10
 """Messages that some topics took: more than can be under way at once."""
 
@@ -32,6 +32,8 @@ class NtfyTarget:
 
     def send(self, message: OutgoingMessage) -> Delivery:
         """A topic that has taken the message, or refused it for good, is not sent it again."""
+        if not self._address.is_sendable:
+            return Delivery(BAD_LOGIN, again=False)
         settled = self._settled.pop(message.key, {})
         done = {topic: settled.get(topic) or self._sent(topic, message) for topic in self._address.topics}
         errors = [delivery for delivery in done.values() if delivery.error]

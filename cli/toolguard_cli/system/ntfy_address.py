@@ -30,6 +30,11 @@ class NtfyAddress:
     authorization: str = ""
     priority: int = 0
 
+    @property
+    def is_sendable(self) -> bool:
+        """Whether the login can stand in a header, where line ends would begin another one."""
+        return self.authorization.isascii() and self.authorization.isprintable()
+
 
 def parse(address: str) -> NtfyAddress | None:
     """None for the address of another service, and for one with options that only apprise knows."""
@@ -43,8 +48,7 @@ def parse(address: str) -> NtfyAddress | None:
     if place.lower() == PUBLIC or not topics:
         topics, server = topics or (place,), f"https://{PUBLIC}"
     authorization = _authorization(url)
-    is_header = authorization.isascii() and authorization.isprintable()
-    if priority is None or not is_header or not all(_TOPIC.fullmatch(topic) for topic in topics):
+    if priority is None or not all(_TOPIC.fullmatch(topic) for topic in topics):
         return None
     return NtfyAddress(server, topics, authorization, priority)
 
