@@ -30,8 +30,15 @@ _WORDS = {
     "replace": "replace what is there now",
     "remove": "remove",
     "move-back": "move back",
-    "unchanged": "is as it was",
     "impossible": "cannot be restored",
+}
+_COUNTED = {
+    "create": "path* to bring back",
+    "replace": "path* to replace",
+    "remove": "path* to remove",
+    "move-back": "path* to move back",
+    "unchanged": "path* unchanged",
+    "impossible": "path* that cannot be restored",
 }
 
 app = command_app()
@@ -108,7 +115,9 @@ def _listed(entries: list[UndoEntry], everything: bool) -> list[Line]:
     shown = entries if everything else entries[:MOST_LISTED]
     lines = tables.table(HEAD, (_row(entry) for entry in shown))
     if len(entries) > len(shown):
-        lines.append(Line("info", f"{len(entries) - len(shown)} older ones; toolguard undo --all lists them"))
+        lines.append(
+            Line("info", f"{printable.counted(len(entries) - len(shown), 'older one')}; toolguard undo --all lists them")
+        )
     return [*lines, Line("next", f"toolguard undo {entries[0].id} shows what would be restored, and asks")]
 
 
@@ -124,7 +133,7 @@ def _cause(entry: UndoEntry) -> str:
 
 def _planned(entry: UndoEntry, steps: list[RestoreStep]) -> list[str]:
     counts = Counter(step.step for step in steps)
-    parts = [f"{number} {_WORDS[step]}" for step, number in counts.items()]
+    parts = [printable.counted(number, _COUNTED[step]) for step, number in counts.items()]
     changed = [step for step in steps if step.step != "unchanged"]
     lines = [_cause(entry), f"{printable.moment(entry.cause.at)}: {', '.join(parts)}"]
     lines += [f"  {_WORDS[step.step]}: {printable.plain(step.path)}{_why(step)}" for step in changed[:MOST_SHOWN]]
@@ -146,7 +155,7 @@ def _restored(places: Places, folder: UndoFolder, entry: UndoEntry) -> Result:
     kept = f"; toolguard undo {done.undo} undoes this" if done.undo else ""
     lines = [Line("ok", f"{done.done} of {done.done + len(done.failed)} restored{kept}")] if done.done else []
     lines += [Line("error", f"{printable.plain(step.path)}: {printable.plain(step.why)}") for step in done.failed]
-    reason = f"{entry.id}: {done.done} paths restored, {len(done.failed)} not"
+    reason = f"{entry.id}: {printable.counted(done.done, 'path')} restored, {len(done.failed)} not"
     event = gateway_stores.event("undo", code="undo.restored", reason=reason, shown=_cause(entry))
     lines += [Line("warn", warning) for warning in gateway_stores.logged(places, event)]
     return Result("undo", _result(entry, done), tuple(lines), 1 if done.failed else 0)
