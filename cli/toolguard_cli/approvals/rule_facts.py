@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from toolguard_cli.approvals.git_facts import GitFacts
 from toolguard_engine.model.held_details import HeldDetails, HeldRule
-from toolguard_engine.stores import table_rows
 
 _Fact = Callable[[GitFacts, HeldRule], str]
 
@@ -44,6 +43,8 @@ def _uncommitted(git: GitFacts, rule: HeldRule) -> str:
 
 
 def _rows(_: GitFacts, rule: HeldRule) -> str:
+    from toolguard_engine.stores import table_rows  # noqa: PLC0415 - loads SQLite, and few calls are about a table
+
     return table_rows.describe(rule.on, rule.target)
 
 

@@ -216,7 +216,10 @@ class ScriptRun(Struct, eq=False):
         """What a function of the code returns for these arguments."""
         routine.called = True
         is_again = routine in self.calling
-        if self.is_over or len(self.calling) >= (MAX_REPEATED if is_again else MAX_CALLS):
+        if self.is_over:  # a search of the text makes up for what steps do not allow
+            self.whole = False
+            return NOTHING
+        if len(self.calling) >= (MAX_REPEATED if is_again else MAX_CALLS):
             if not is_again:
                 self.cut()
             return NOTHING
