@@ -1,6 +1,5 @@
 // Registration: connects the gateway's events to the core (`core.mjs`), and the core's lifetime to the gateway's.
 
-import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 

@@ -59,15 +59,19 @@ class GitFacts:
         tracked = _tracked(known.output)
         if not tracked:
             return "not tracked by git"
-        changed = sum(_is_changed(folder / name, when, size) for name, when, size in tracked)
-        staged = self._output(folder, "diff-index", "--cached", "--name-only", "-z", "HEAD", "--", effect.path)
+        changed, staged = _changed(folder, tracked), self._staged(folder, effect.path)
         return ", ".join(
             [
                 f"{len(tracked):,} tracked by git",
-                *([f"{changed:,} changed since the last git add"] if changed else []),
-                *([f"{staged.count(chr(0)):,} not committed"] if staged else []),
+                *([f"{len(changed):,} changed since the last git add"] if changed else []),
+                *([f"{len(staged):,} not committed"] if staged else []),
             ]
         )
+
+    def _staged(self, folder: Path, path: str) -> set[str]:
+        """What is added of a path and not committed, by its name below the folder."""
+        names = self._output(folder, "diff-index", "--cached", "--name-only", "--relative", "-z", "HEAD", "--", path)
+        return set(filter(None, names.split("\0")))
 
     def forced_push(self, tree: str) -> str:
         """How many commits of the branch's upstream a forced push of it would drop, by what was last fetched."""
@@ -94,12 +98,8 @@ class GitFacts:
 
     def uncommitted(self, tree: str) -> str:
         """How many of the files that git knows in a working tree have changes that are not committed."""
-        known = self._ask(Path(tree), "ls-files", "--debug", "-z") if tree and Path(tree).is_dir() else None
-        if known is None or known.code != 0:
-            return ""
-        changed = {name for name, when, size in _tracked(known.output) if _is_changed(Path(tree) / name, when, size)}
-        staged = self._output(tree, "diff-index", "--cached", "--name-only", "--relative", "-z", "HEAD").split("\0")
-        number = len(changed.union(filter(None, staged)))
+        folder, tracked = Path(tree), _tracked(self._output(tree, "ls-files", "--debug", "-z"))
+        number = len(_changed(folder, tracked) | self._staged(folder, ".")) if tracked else 0
         return f"{counted(number, 'file')} with changes that are not committed" if number else ""
 
     def _output(self, folder: Path | str, *command: str) -> str:
@@ -126,6 +126,11 @@ def _tracked(listing: str) -> list[tuple[str, int, int]]:
     names = [part.rpartition("\n")[2] for part in parts[:-1]]
     known = [(_MTIME.search(part), _SIZE.search(part)) for part in parts[1:]]
     return [(name, int(when[1]), int(size[1])) for name, (when, size) in zip(names, known, strict=True) if when and size]
+
+
+def _changed(folder: Path, tracked: list[tuple[str, int, int]]) -> set[str]:
+    """The names of files that are not as git last saw them."""
+    return {name for name, when, size in tracked if _is_changed(folder / name, when, size)}
 
 
 def _some(number: str) -> bool:
