@@ -47,10 +47,7 @@ _SETTINGS = lazy_re.compile(
 
 _PARTS = lazy_re.compile(r"[a-z0-9]{3,}")
 _ANY_HOME = lazy_re.compile(r"(?:~|/root|/(?:home|users)/[^/]{1,60}|\$home|\$\{home\})(?=/)")
-_OF_MANY = frozenset([
-    "application", "config", "credential", "credentials", "default", "defaults", "env", "file", "folder", "key", "keys",
-    "library", "local", "profile", "secret", "secrets", "settings", "share", "support", "token",
-])  # fmt: skip
+_OF_MANY = program_catalogue.words("part_of_many_names")
 """Parts of names that say nothing about whose a file is."""
 _SAME = 3
 
