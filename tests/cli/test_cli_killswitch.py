@@ -11,6 +11,7 @@ from cli_stage import envelope, texts, toolguard
 from judged_stage import settings
 
 from toolguard_cli.commands import show_status as status
+from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import set_kill_switch
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -118,6 +119,19 @@ def test_what_cannot_be_written_while_it_is_on(places: Places, monkeypatch: pyte
     with pytest.raises(UserError, match="it still counts as ON: the disk is full"):
         set_kill_switch.run(places, "on", why="second")
     with pytest.raises(UserError, match="the kill switch is still ON: no call runs: the disk is full"):
+        set_kill_switch.run(places, "off")
+
+
+def test_what_the_disk_has_not_confirmed_is_off(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_kill_switch.run(places, "on")
+
+    def unconfirmed(switch: KillSwitchFile, **_: object) -> None:
+        switch.path.unlink()
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(KillSwitchFile, "set", unconfirmed)
+    monkeypatch.setattr(gateway_stores, "logged", lambda *_: ["this could not be written to the audit log: full"])
+    with pytest.raises(UserError, match="is off, so calls run: the disk is full; this could not be written to the audit"):
         set_kill_switch.run(places, "off")
 
 

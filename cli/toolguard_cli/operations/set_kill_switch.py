@@ -62,7 +62,7 @@ def throw(places: Places, request: KillSwitchRequest, why: str, where: str) -> t
     logged = (
         _logged(places, request, why, where) if before and request == "off" else []
     )  # no call runs before that is in the log
-    _set(switch, request, why)
+    _set(switch, request, why, logged)
     after = switch.thrown()
     logged += _logged(places, request, why, where) if after and request == "on" else []
     time.sleep(KILL_SWITCH_SECONDS)  # after the audit line: an interrupt must not lose it
@@ -78,12 +78,12 @@ def _logged(places: Places, request: KillSwitchRequest, why: str, where: str) ->
     return [Line("warn", text) for text in gateway_stores.logged(places, line)]
 
 
-def _set(switch: KillSwitchStore, request: KillSwitchRequest, why: str) -> None:
-    """Raises `UserError` with the actual state."""
+def _set(switch: KillSwitchStore, request: KillSwitchRequest, why: str, logged: list[Line]) -> None:
+    """Raises `UserError` with the actual state, and with the warnings about the audit log."""
     try:
         switch.set(on=request == "on", by=gateway_stores.who(), why=audit_log.plain(why))
     except StoreError as error:
-        problem = printable.plain(str(error))
+        problem = "; ".join([printable.plain(str(error)), *(line.text for line in logged)])
         if switch.path.is_dir() and not switch.path.is_symlink():
             folder = f"its file is a folder, so the switch counts as on: {problem}"
             by_hand = f"check what is in it, then run: rm -r {printable.plain(shlex.quote(str(switch.path)))}"
@@ -93,6 +93,8 @@ def _set(switch: KillSwitchStore, request: KillSwitchRequest, why: str) -> None:
             raise UserError(
                 f"{still}: {problem}", "check the owner and mode of its folder, and the space on its disk"
             ) from error
+        if request == "off":
+            raise UserError(f"the kill switch is off, so calls run: {problem}", f"{ON} stops everything again") from error
         raise UserError(f"the kill switch is NOT on, so calls still run: {problem}", f"stop the gateway: {STOP}") from error
 
 
